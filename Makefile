@@ -1,0 +1,39 @@
+# One entry for people. `make report` and `make test` need git, make and Python ≥ 3.11, nothing else.
+VENV := .venv
+READY := $(VENV)/.ready
+BIN := $(VENV)/bin
+# The newest suitable Python by name, else whatever python3 is: bootstrap.py then says what is wrong with it.
+PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && exit; done; echo python3)
+
+.DEFAULT_GOAL := help
+.PHONY: help report test lab notebooks bench doctor clean
+
+help:  ## this list
+	@grep -hE '^[a-z]+:.*##' Makefile | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "make %-10s %s\n", $$1, $$2}'
+
+report: $(READY)  ## execute every notebook and write report/index.html (opens offline)
+	@$(BIN)/eigenlib report $(ARGS)
+
+test: $(READY)  ## all tests, the real-browser ones included
+	@$(BIN)/python tools/get_browser.py
+	@$(BIN)/python -m pytest -n 2 --dist loadgroup $(ARGS)
+
+lab: $(READY)  ## open JupyterLab on notebook 00
+	@$(BIN)/jupyter lab --LabApp.app_settings_dir=$(CURDIR)/tools/lab --KernelManager.transport_encryption=auto notebooks/00_start_here.ipynb
+
+notebooks: $(READY)  ## execute the notebooks in place and store their outputs
+	@$(BIN)/eigenlib notebooks $(ARGS)
+
+bench: $(READY)  ## what is fast, against what, as ratios measured in one run
+	@$(BIN)/python benchmarks/tabular.py
+
+doctor: $(READY)  ## is this machine ready?
+	@$(BIN)/eigenlib doctor
+
+clean:  ## remove the report and everything make set up
+	rm -rf $(VENV) report report.building build .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+$(READY): pyproject.toml constraints.txt tools/bootstrap.py
+	@command -v $(PYTHON) >/dev/null || { echo "No python3 was found: install Python 3.11 or newer, then run make again." >&2; exit 1; }
+	@$(PYTHON) tools/bootstrap.py $(VENV)

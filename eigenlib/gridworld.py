@@ -1,0 +1,237 @@
+"""Worlds drawn with characters (the environment of §4.1 and Fig. 1; notebook 01).
+
+A map is text. Every free cell is a state, numbered row by row from the top left; four actions, always in the order
+up, right, down, left; a move into a wall leaves the agent where it is.
+
+    X or #       a wall                 .          a free cell
+    A–W, Y, Z    a free cell with a name (`world.landmarks`)
+    ^ > v <      a one-way door: entered from any side, left only in the direction it points
+
+With `slip` = p the agent moves as intended with probability 1−p and to either side of that direction with p/2 each.
+Under the uniform policy every direction stays equally likely, so slipping changes what options can do but not T.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
+
+from eigenlib.paths import MAPS
+
+ACTIONS = ("up", "right", "down", "left")
+MOVES = np.array([(-1, 0), (0, 1), (1, 0), (0, -1)])  # (A, 2): rows grow downwards
+ARROWS = "^>v<"  # a door's character, in action order
+_WALLS, _NAMES = "X#", "ABCDEFGHIJKLMNOPQRSTUVWYZ"
+
+
+class MapError(ValueError):
+    """A map that cannot be a world; the message says where and why."""
+
+
+@dataclass(frozen=True, eq=False)
+class GridWorld:
+    """S states on an (H, W) grid. Make one with `GridWorld.named(...)` or `GridWorld.from_text(...)`."""
+
+    text: str
+    name: str = ""
+    slip: float = 0.0
+    n_actions: int = field(default=4, init=False)
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.slip <= 1.0:
+            raise ValueError(f"slip is a probability between 0 and 1, not {self.slip!r}.")
+        self._require_one_piece()
+
+    @classmethod
+    def named(cls, name: str, slip: float = 0.0) -> GridWorld:
+        """A bundled map, by name (`map_names()` lists them)."""
+        if name not in map_names():
+            raise MapError(f"There is no bundled map called {name!r}; there are {', '.join(map_names())}.")
+        return cls.from_text((MAPS / f"{name}.txt").read_text(encoding="utf-8"), slip=slip, name=name)
+
+    @classmethod
+    def from_text(cls, text: str, slip: float = 0.0, name: str = "") -> GridWorld:
+        """A world from a drawing (see the module's legend). Errors name line and column, counted from 1."""
+        return cls(text.strip("\n\r"), name=name, slip=slip)
+
+    # --- geometry ---------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def characters(self) -> np.ndarray:
+        """(H, W) the map's characters, checked."""
+        lines = self.text.splitlines()
+        if not any(line.strip() for line in lines):
+            raise MapError("The map is empty: give at least one line with one free cell '.'.")
+        width = len(lines[0])
+        for number, line in enumerate(lines, start=1):
+            if len(line) != width:
+                raise MapError(
+                    f"Line {number} of the map has {len(line)} characters but line 1 has {width}: the map ends unevenly "
+                    f"at line {number}, column {min(len(line), width) + 1}. Make all lines equally long."
+                )
+        grid = np.array(lines).view("<U1").reshape(len(lines), width)
+        known = np.isin(grid, list(_WALLS + "." + ARROWS + _NAMES))
+        if not known.all():
+            row, col = np.argwhere(~known)[0]
+            raise MapError(
+                f"Unknown character {str(grid[row, col])!r} at line {row + 1}, column {col + 1}: "
+                "use X or # for a wall, '.' for a free cell, ^ > v < for a one-way door, a capital letter for a name."
+            )
+        if np.isin(grid, list(_WALLS)).all():
+            raise MapError("The map has walls only (from line 1, column 1 on): it needs at least one free cell '.'.")
+        return grid
+
+    @cached_property
+    def free(self) -> np.ndarray:
+        """(H, W) bool: where a state is."""
+        return ~np.isin(self.characters, list(_WALLS))
+
+    @cached_property
+    def cells(self) -> np.ndarray:
+        """(S, 2) row and column of each state."""
+        return np.argwhere(self.free)
+
+    @cached_property
+    def state_at(self) -> np.ndarray:
+        """(H, W) the state in each cell, −1 in walls."""
+        index = np.full(self.free.shape, -1)
+        index[self.free] = np.arange(self.free.sum())
+        return index
+
+    @property
+    def n_states(self) -> int:
+        return len(self.cells)
+
+    @cached_property
+    def landmarks(self) -> dict[str, int]:
+        """The map's letters and the state each of them marks; a letter used twice is refused."""
+        found: dict[str, int] = {}
+        for row, col in np.argwhere(np.isin(self.characters, list(_NAMES))):
+            letter = str(self.characters[row, col])
+            if letter in found:
+                raise MapError(f"The name {letter!r} stands twice, again at line {row + 1}, column {col + 1}.")
+            found[letter] = int(self.state_at[row, col])
+        return found
+
+    def to_grid(self, values) -> np.ndarray:
+        """(S,) values → (H, W) floats for drawing, NaN in walls."""
+        values = np.asarray(values, dtype=float)
+        if values.shape != (self.n_states,):
+            raise ValueError(f"Expected one value for each of the {self.n_states} states, got shape {values.shape}.")
+        grid = np.full(self.free.shape, np.nan)
+        grid[self.free] = values
+        return grid
+
+    def from_grid(self, grid) -> np.ndarray:
+        """(H, W) → (S,): the inverse of `to_grid`."""
+        grid = np.asarray(grid)
+        if grid.shape != self.free.shape:
+            raise ValueError(f"Expected a grid of shape {self.free.shape}, got {grid.shape}.")
+        return grid[self.free]
+
+    # --- dynamics ---------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def next_state(self) -> np.ndarray:
+        """(S, A) where each action leads when it does not slip."""
+        padded = np.pad(self.state_at, 1, constant_values=-1)  # the edge of the map is a wall
+        targets = padded[self.cells[:, None, 0] + MOVES[:, 0] + 1, self.cells[:, None, 1] + MOVES[:, 1] + 1]
+        here = np.arange(len(self.cells))[:, None]
+        characters = self.characters[self.free]
+        for action, arrow in enumerate(ARROWS):
+            doors = characters == arrow
+            stuck = np.flatnonzero(doors & (targets[:, action] < 0))
+            if stuck.size:
+                row, col = self.cells[stuck[0]]
+                raise MapError(
+                    f"The one-way door {arrow!r} at line {row + 1}, column {col + 1} opens into a wall, so it could never "
+                    "be left: turn it or open the wall."
+                )
+            targets[np.ix_(doors, np.arange(self.n_actions) != action)] = -1
+        return np.where(targets < 0, here, targets)
+
+    def outcomes(self) -> list[tuple[float, np.ndarray]]:
+        """What an action can do: (probability, (S, A) next states), probabilities summing to 1."""
+        left, right = np.roll(self.next_state, 1, axis=1), np.roll(self.next_state, -1, axis=1)
+        ways = [(1.0 - self.slip, self.next_state), (self.slip / 2, left), (self.slip / 2, right)]
+        return [(probability, states) for probability, states in ways if probability > 0]
+
+    def transition_matrix(self, policy=None, sparse_result: bool = False):
+        """(S, S) row-stochastic T[s, s′] under `policy`, (S, A) probabilities; None is the uniform random policy."""
+        weights = self._require_policy(policy)
+        rows = np.repeat(np.arange(self.n_states), self.n_actions)
+        total = sparse.csr_matrix((self.n_states, self.n_states))
+        for probability, states in self.outcomes():
+            total += sparse.csr_matrix((probability * weights.ravel(), (rows, states.ravel())), shape=total.shape)
+        return total if sparse_result else total.toarray()
+
+    def adjacency(self, self_loops: bool = False, sparse_result: bool = False):
+        """(S, S) W: which state is one move from which (§2.2).
+
+        Without self-loops W is 0/1 between neighbours, the convention of the 2017 eigenoption paper. With them W[s, s]
+        counts the actions that bump, so W = |A|·T and every degree is |A|: what the theorem of notebook 02 needs.
+        A one-way door makes W unsymmetric.
+        """
+        rows = np.repeat(np.arange(self.n_states), self.n_actions)
+        W = sparse.csr_matrix(
+            (np.ones(rows.size), (rows, self.next_state.ravel())), shape=(self.n_states, self.n_states)
+        )
+        if not self_loops:
+            W.setdiag(0)
+            W.eliminate_zeros()
+        return W if sparse_result else W.toarray()
+
+    def random_walks(self, start: int, walks: int, steps: int, rng: np.random.Generator, policy=None) -> np.ndarray:
+        """(walks, steps + 1) states visited by independent walks under `policy` (uniform if None)."""
+        if not 0 <= start < self.n_states:
+            raise ValueError(f"A walk starts in one of the states 0 to {self.n_states - 1}, not in {start!r}.")
+        chances = np.cumsum(self._require_policy(policy), axis=1)[:, :-1]
+        states = np.empty((walks, steps + 1), dtype=np.int64)
+        states[:, 0] = start
+        for t in range(steps):
+            here = states[:, t]
+            action = (rng.random(walks)[:, None] >= chances[here]).sum(axis=1)
+            if self.slip:
+                chance = rng.random(walks)
+                action = (action + (chance < self.slip / 2) - (chance >= 1 - self.slip / 2)) % self.n_actions
+            states[:, t + 1] = self.next_state[here, action]
+        return states
+
+    def _require_policy(self, policy) -> np.ndarray:
+        if policy is None:
+            return np.full((self.n_states, self.n_actions), 1 / self.n_actions)
+        policy = np.asarray(policy, dtype=float)
+        if policy.shape != (self.n_states, self.n_actions):
+            raise ValueError(
+                f"A policy here has shape ({self.n_states}, {self.n_actions}), one row of action probabilities a state; "
+                f"got {policy.shape}."
+            )
+        if (policy < 0).any() or not np.allclose(policy.sum(axis=1), 1):
+            worst = int(np.argmax(np.abs(policy.sum(axis=1) - 1) + (policy < 0).any(axis=1)))
+            raise ValueError(f"Row {worst} of the policy is not a probability distribution: {policy[worst]}.")
+        return policy / policy.sum(axis=1, keepdims=True)  # float32 rows do not sum to 1 to the last digit
+
+    def _require_one_piece(self) -> None:
+        """Refuse maps in pieces that no door or floor joins, in either direction; also runs every other check of the text."""
+        pieces, label = connected_components(self.adjacency(sparse_result=True), directed=True, connection="weak")
+        if pieces > 1:
+            row, col = self.cells[np.argmax(label != np.bincount(label).argmax())]
+            raise MapError(
+                f"The map falls into {pieces} parts that no path connects; one of them is at line {row + 1}, column "
+                f"{col + 1}. Open a wall between them or fill it."
+            )
+        _ = self.landmarks
+
+    def __repr__(self) -> str:
+        height, width = self.free.shape
+        slip = f", slip {self.slip:g}" if self.slip else ""
+        return f"GridWorld({self.name or 'own map'}: {self.n_states} states on {height}×{width}{slip})"
+
+
+def map_names() -> list[str]:
+    """The names of the bundled maps."""
+    return sorted(path.stem for path in MAPS.glob("*.txt"))

@@ -1,0 +1,133 @@
+"""What the paper claims, what we measured (every notebook; the report's last page).
+
+A claim has an id and stands in claims.toml. A notebook cell records a measurement; the verdict follows from it, never from
+the author. The cell shows one line with rounded numbers (which nbval compares) and the output's metadata carries the whole
+record at full precision (which the report and the tests read), so the two can never disagree.
+"""
+
+from __future__ import annotations
+
+import html
+import math
+import tomllib
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from IPython.display import display
+
+VERDICTS = {"holds": "✔", "holds partly": "◐", "does not hold": "✘", "untested": "·"}
+_KEY = "eigenlib"  # where a record travels in an output's metadata
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One claim of the paper: `says` in our words, `where` in the paper, `notebook` that tests it."""
+
+    id: str
+    says: str
+    where: str
+    notebook: str
+
+
+@cache
+def claims() -> dict[str, Claim]:
+    """All claims by id, in the paper's order."""
+    entries = tomllib.loads(Path(__file__).with_name("claims.toml").read_text(encoding="utf-8"))["claim"]
+    return {entry["id"]: Claim(**entry) for entry in entries}
+
+
+def record(
+    claim: str,
+    value: float,
+    *,
+    holds: bool,
+    criterion: str,
+    partly: bool = False,
+    spread: tuple[float, float] | None = None,
+    part: str = "",
+    unit: str = "",
+    note: str = "",
+) -> None:
+    """Enter a measurement for a claim and show it as one line.
+
+    holds, partly: comparisons made on the measurement; `partly` counts only where `holds` is false.
+    criterion: that comparison in words.  spread: (low, high) over seeds or states.  part: which case, if a claim has several.
+    """
+    if claim not in claims():
+        raise KeyError(f"The ledger has no claim {claim!r}; it knows {', '.join(claims())}.")
+    if not math.isfinite(value):
+        raise ValueError(f"The value measured for {claim!r} is {value}: a measurement must be a finite number.")
+    verdict = "holds" if bool(holds) else "holds partly" if bool(partly) else "does not hold"
+    entry = {
+        "claim": claim,
+        "part": part,
+        "value": float(value),
+        "spread": [float(end) for end in spread] if spread is not None else None,
+        "unit": unit,
+        "criterion": criterion,
+        "verdict": verdict,
+        "note": note,
+    }
+    line = f"{VERDICTS[verdict]} {verdict}: {claim}{f' ({part})' if part else ''} · {measured(entry)} · {criterion}"
+    _show(line + (f" · {note}" if note else ""), "record", entry, f"ledger {verdict.replace(' ', '-')}")
+
+
+def check(what: str, value: float, at_most: float) -> None:
+    """Show and enforce `value ≤ at_most`. The line shows the bound, the metadata the value.
+
+    Residuals near 1e-15 differ between machines, so their digits must not stand in the text that nbval compares.
+    """
+    if not value <= at_most:
+        raise AssertionError(f"{what}: {value:.3g}, but it should be at most {at_most:g}.")
+    entry = {"what": what, "value": float(value), "at_most": float(at_most)}
+    _show(f"✔ {what}: at most {at_most:g}", "check", entry, "ledger check")
+
+
+def result(what: str, value: float, unit: str = "") -> None:
+    """Show a measured number, rounded in the text and whole in the metadata."""
+    entry = {"what": what, "value": float(value), "unit": unit}
+    _show(f"{what}: {rounded(value)}{f' {unit}' if unit else ''}", "result", entry, "ledger result")
+
+
+def rounded(value: float) -> str:
+    """Three significant digits; below 1e-9 only the bound, because the digits there are rounding noise."""
+    if value and abs(value) < 1e-9:
+        return "under 1e-9"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+
+
+def measured(entry: dict[str, Any]) -> str:
+    """A record's value with spread and unit, as text."""
+    text = rounded(entry["value"])
+    if entry["spread"]:
+        text += f" [{rounded(entry['spread'][0])}, {rounded(entry['spread'][1])}]"
+    return f"{text} {entry['unit']}".strip()
+
+
+def collect(notebook) -> dict[str, list[dict[str, Any]]]:
+    """All entries of an executed notebook: {"record": […], "check": […], "result": […]}, in order."""
+    found: dict[str, list[dict[str, Any]]] = {"record": [], "check": [], "result": []}
+    for cell in notebook.cells:
+        for output in cell.get("outputs", []):
+            for kind, entry in output.get("metadata", {}).get(_KEY, {}).items():
+                if kind in found:
+                    found[kind].append(dict(entry))
+    return found
+
+
+def summary(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Every claim with its records and one verdict: all parts must hold for it to hold; none recorded is untested."""
+    rows = []
+    for claim in claims().values():
+        mine = [entry for entry in records if entry["claim"] == claim.id]
+        verdicts = {entry["verdict"] for entry in mine}
+        verdict = "untested" if not mine else verdicts.pop() if len(verdicts) == 1 else "holds partly"
+        rows.append({**asdict(claim), "verdict": verdict, "records": mine})
+    return rows
+
+
+def _show(line: str, kind: str, entry: dict[str, Any], css: str) -> None:
+    data = {"text/plain": line, "text/html": f'<div class="{css}">{html.escape(line)}</div>'}
+    display(data, metadata={_KEY: {kind: entry}}, raw=True)
