@@ -118,7 +118,10 @@ def _roms() -> Finding:
     ALEInterface.setLoggerMode(LoggerMode.Error)
     for rom in GAMES:
         ale = ALEInterface()
-        ale.loadROM(roms.get_rom_path(rom))
+        path = roms.get_rom_path(rom)
+        if path is None:
+            return Finding("error", "games", f"ale-py has no ROM for {GAMES[rom]}", "Reinstall ale-py.")
+        ale.loadROM(path)
         if ale.getScreenRGB().shape != (210, 160, 3):
             return Finding("error", "games", f"{GAMES[rom]} loads but shows no screen", "Reinstall ale-py.")
     return Finding("ok", "games", f"{', '.join(GAMES.values())} load")

@@ -76,7 +76,9 @@ def alignment(vectors: np.ndarray, exact: Eigenpurposes, tolerance: float = 1e-8
     whole (count=None), so that no repeated eigenvalue is cut in two.
     """
     if vectors.ndim != 2 or vectors.shape[0] != exact.vectors.shape[0] or vectors.shape[1] > exact.vectors.shape[1]:
-        raise ValueError(f"Vectors of shape {vectors.shape} cannot be compared with exact ones of shape {exact.vectors.shape}.")
+        raise ValueError(
+            f"Vectors of shape {vectors.shape} cannot be compared with exact ones of shape {exact.vectors.shape}."
+        )
     vectors = vectors / np.linalg.norm(vectors, axis=0)
     result = np.empty(vectors.shape[1])
     for group in eigenspaces(exact.values, tolerance):

@@ -75,13 +75,20 @@ def show(fig: Figure, alt: str) -> None:
 
 
 def maze(
-    ax: Axes, world: GridWorld, values=None, *, signed: bool = False, limit: float | None = None, log: bool = False
+    ax: Axes,
+    world: GridWorld,
+    values=None,
+    *,
+    signed: bool = False,
+    limit: float | None = None,
+    log: bool = False,
+    decades: float = 4,
 ) -> AxesImage:
-    """Values (S,) on the map; walls grey, outside nothing. `limit`: the largest size the colours must show."""
+    """Values (S,) on the map, walls grey. `limit`: the largest size to show; a log scale ends `decades` below it."""
     colours = "gray_r" if values is None else SIGNED if signed else COUNTS  # no values: a white floor
     values = np.zeros(world.n_states) if values is None else np.asarray(values, dtype=float)
     top = limit if limit is not None else float(np.abs(values).max()) or 1.0
-    norm = LogNorm(top * 1e-4, top, clip=True) if log else Normalize(-top if signed else 0.0, top)
+    norm = LogNorm(top * 10.0**-decades, top, clip=True) if log else Normalize(-top if signed else 0.0, top)
     ax.set_facecolor(WALL)
     ax.set_xticks([])
     ax.set_yticks([])
@@ -118,13 +125,14 @@ def mazes(
     title: str = "",
     signed: bool = False,
     log: bool = False,
+    decades: float = 4,
     shared: bool = True,
     columns: int | None = None,
     label: str = "",
     names: Mapping[str, int] | None = None,
     size: float = 2.4,
 ) -> Figure:
-    """Small multiples of one map: {panel title: (S,) values, or None for the bare map}, the same colours across panels if `shared`."""
+    """Small multiples of one map: {panel title: (S,) values, or None for the bare map}; `shared`: the same colours."""
     columns = min(columns or len(panels), len(panels))
     rows = -(-len(panels) // columns)
     fig = figure(
@@ -135,7 +143,7 @@ def mazes(
     for ax in grid.flat[len(panels) :]:
         ax.set_visible(False)
     for ax, (heading, values) in zip(grid.flat, panels.items(), strict=False):
-        image = maze(ax, world, values, signed=signed, log=log, limit=limit)
+        image = maze(ax, world, values, signed=signed, log=log, decades=decades, limit=limit)
         ax.set_title(heading, fontsize=10)
         name_cells(ax, world, names or {})
     if shared:
@@ -219,7 +227,7 @@ def spectra(laplacian_values, gamma: float, fig: Figure | None = None) -> Figure
         right.set_xlabel("rank of the Laplacian's eigenvalue")
         right.set_ylabel("share of the largest")
         right.set_ylim(-0.03, 1.08)
-        right.text(ranks[-1] * 0.98, 0.9, "Laplacian rises", color=COLOURS["pvf"], ha="right")
+        right.text(ranks[-1] * 0.74, 0.74, "Laplacian rises", color=COLOURS["pvf"], ha="right")
         right.text(ranks[-1] * 0.98, 0.1, "SR falls", color=COLOURS["sr"], ha="right", va="bottom")
         right.set_title("the order is reversed")
         head = left.text(0.97, 0.95, "", transform=left.transAxes, ha="right", va="top", fontsize=12)

@@ -40,7 +40,7 @@ def why_pip_failed(log):
     """pip's pages of output in one sentence."""
     if "No space left on device" in log or "Errno 28" in log:
         return "The disk filled up while installing: free some space and run make again."
-    if NETWORK.search(log):
+    if NETWORK.search(log) or "from versions: none" in log:  # an index that lists nothing is one that did not answer
         return "The packages could not be downloaded because the network did not answer: check the connection, then run make again."
     if "No matching distribution" in log or "ResolutionImpossible" in log:
         return "pip found no release of a pinned package for this Python and platform; Python 3.11 on Linux or macOS is tested."

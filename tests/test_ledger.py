@@ -1,0 +1,122 @@
+"""The ledger: claims are complete, verdicts follow from numbers, text and metadata agree."""
+
+import ast
+import math
+import re
+from unittest.mock import patch
+
+import nbformat
+import pytest
+
+from eigenlib import ledger
+from eigenlib.notebooks import lessons
+
+
+def entered(function, *args, **kwargs):
+    """The text and the metadata that one ledger call displays."""
+    with patch("eigenlib.ledger.display") as display:
+        function(*args, **kwargs)
+    (data,), options = display.call_args
+    return data["text/plain"], options["metadata"]["eigenlib"]
+
+
+def test_claims_are_complete_and_well_formed():
+    claims = ledger.claims()
+    assert len(claims) >= 25
+    for claim in claims.values():
+        assert re.fullmatch(r"[a-z0-9-]+", claim.id)
+        assert claim.says.endswith(".")
+        assert "§" in claim.where or "ppendix" in claim.where
+        assert re.fullmatch(r"0[1-9]|1[01]", claim.notebook)
+
+
+def test_every_recorded_claim_stands_in_its_own_notebook():
+    """A claim recorded elsewhere than claims.toml says would be linked to the wrong lesson."""
+    for lesson in lessons():
+        for entry in ledger.collect(lesson.notebook)["record"]:
+            assert ledger.claims()[entry["claim"]].notebook == lesson.number
+
+
+def test_every_lesson_records_all_its_claims():
+    for lesson in lessons():
+        recorded = {entry["claim"] for entry in ledger.collect(lesson.notebook)["record"]}
+        assert recorded == {claim.id for claim in ledger.claims().values() if claim.notebook == lesson.number}
+
+
+@pytest.mark.parametrize(
+    ("holds", "partly", "verdict"),
+    [(True, False, "holds"), (True, True, "holds"), (False, True, "holds partly"), (False, False, "does not hold")],
+)
+def test_verdict_follows_from_the_comparison(holds, partly, verdict):
+    text, meta = entered(ledger.record, "corners", 1.5, holds=holds, partly=partly, criterion="x ≥ 1")
+    assert meta["record"]["verdict"] == verdict
+    assert text.startswith(f"{ledger.VERDICTS[verdict]} {verdict}: corners")
+
+
+def test_text_is_rounded_and_metadata_is_whole():
+    text, meta = entered(
+        ledger.record, "corners", math.pi, holds=True, criterion="c", spread=(2 / 3, 4.00001), unit="tiles"
+    )
+    assert "3.14 [0.667, 4] tiles" in text
+    assert meta["record"]["value"] == math.pi
+    assert meta["record"]["spread"] == [2 / 3, 4.00001]
+
+
+def test_rounding_noise_never_reaches_the_text():
+    """Digits of a residual differ between machines; nbval would then fail on a correct notebook."""
+    for value in (3.1e-15, 8.8e-16):
+        text, meta = entered(ledger.check, "residual", value, at_most=1e-10)
+        assert text == "✔ residual: at most 1e-10"
+        assert meta["check"]["value"] == value
+    assert ledger.rounded(3e-15) == "under 1e-9"
+
+
+@pytest.mark.parametrize("value", [1.01, math.nan, math.inf])
+def test_a_check_that_fails_stops_the_notebook(value):
+    with pytest.raises(AssertionError, match="at most 1"):
+        ledger.check("ratio", value, at_most=1.0)
+
+
+def test_unknown_claims_and_non_numbers_are_refused():
+    with pytest.raises(KeyError, match="theorem-values"):
+        ledger.record("no-such-claim", 1.0, holds=True, criterion="c")
+    with pytest.raises(ValueError, match="finite"):
+        ledger.record("corners", math.nan, holds=True, criterion="c")
+
+
+def test_summary_lists_every_claim_and_joins_parts():
+    parts = [
+        {"claim": "control-faster", "verdict": "holds"},
+        {"claim": "control-faster", "verdict": "does not hold"},
+        {"claim": "corners", "verdict": "holds"},
+    ]
+    verdicts = {row["id"]: row["verdict"] for row in ledger.summary(parts)}
+    assert len(verdicts) == len(ledger.claims())
+    assert verdicts["control-faster"] == "holds partly"
+    assert verdicts["corners"] == "holds"
+    assert verdicts["sr-collapse"] == "untested"
+
+
+@pytest.mark.parametrize("lesson", lessons(), ids=lambda lesson: lesson.name)
+def test_no_notebook_types_its_verdict(lesson):
+    """`holds=True` would be an opinion; it must be a comparison of something measured."""
+    for call in record_calls(lesson.notebook):
+        verdicts = [word.value for word in call.keywords if word.arg in ("holds", "partly")]
+        assert verdicts
+        for verdict in verdicts:
+            assert any(isinstance(node, (ast.Compare, ast.Call)) for node in ast.walk(verdict))
+
+
+def test_a_typed_verdict_would_be_noticed():
+    planted = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("ledger.record('corners', 1, holds=True)")])
+    (call,) = record_calls(planted)
+    assert not any(isinstance(node, (ast.Compare, ast.Call)) for node in ast.walk(call.keywords[0].value))
+
+
+def record_calls(notebook):
+    """All calls of ledger.record in a notebook, as syntax trees."""
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            for node in ast.walk(ast.parse(cell.source)):
+                if isinstance(node, ast.Call) and ast.unparse(node.func) == "ledger.record":
+                    yield node

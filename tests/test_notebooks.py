@@ -1,0 +1,237 @@
+"""The notebook engine: every lesson runs, its stored outputs are true, and nothing can hide an error."""
+
+import copy
+import json
+import os
+import subprocess
+import sys
+
+import nbformat
+import pytest
+
+from eigenlib import ledger, notebooks
+from eigenlib.notebooks import Lesson, clean, hidden_errors, lessons, refresh, run
+from eigenlib.paths import NOTEBOOKS
+
+every_lesson = pytest.mark.parametrize("lesson", lessons(), ids=lambda lesson: lesson.name)
+# One parameter changed per lesson: the lesson must not lean on its default numbers.
+OTHER = {
+    "00_start_here": {"SEED": 11},
+    "01_successor_representation": {"GAMMA": 0.85, "SEED": 5},
+    "02_pvf_sr_equivalence": {"MAP": "open_room", "GAMMA": 0.8},
+}
+
+
+def write(path, *sources, metadata=None):
+    cells = [nbformat.v4.new_code_cell(source) for source in sources]
+    cells[0].metadata["tags"] = ["parameters"]
+    nbformat.write(
+        nbformat.v4.new_notebook(cells=cells, metadata=metadata or {"eigenlib": {"budget_seconds": 30}}), path
+    )
+    return path
+
+
+def code_cells(notebook):
+    return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+# --- stored notebooks ---------------------------------------------------------------------------------------------------
+
+
+def stored_problems(notebook):
+    """What is wrong with a notebook as committed; an empty list is good."""
+    problems = []
+    for number, cell in enumerate(code_cells(notebook), start=1):
+        if cell.execution_count != number:
+            problems.append(f"cell {number} was not executed in order: run make notebooks")
+        for output in cell.outputs:
+            if output.output_type == "error" or output.get("name") == "stderr":
+                problems.append(f"cell {number} stores an error or a warning")
+            if "image/png" in output.get("data", {}) and not output.metadata.get("image/png", {}).get("alt"):
+                problems.append(f"cell {number} stores a figure without alt text")
+            if notebooks.WIDGET_VIEW in output.get("data", {}):
+                problems.append(f"cell {number} stores a widget view, which no reader can open")
+    if "widgets" in notebook.metadata:
+        problems.append("widget state is stored")
+    return problems
+
+
+@every_lesson
+def test_stored_notebook_is_complete(lesson):
+    """nbval passes a notebook without outputs vacuously; this does not."""
+    assert stored_problems(lesson.notebook) == []
+    assert "parameters" in code_cells(lesson.notebook)[0].metadata.get("tags", [])
+    assert 'TIER = "quick"' in code_cells(lesson.notebook)[0].source
+    assert lesson.question.endswith("?")
+
+
+def test_a_stripped_notebook_is_noticed():
+    planted = copy.deepcopy(lessons()[1].notebook)
+    for cell in code_cells(planted):
+        cell.outputs, cell.execution_count = [], None
+    assert stored_problems(planted)
+
+
+@every_lesson
+def test_no_cell_is_too_long_and_none_names_a_machine_path(lesson):
+    for cell in lesson.notebook.cells:
+        assert len(cell.source.splitlines()) <= 25 or cell.cell_type == "markdown"
+        assert "/home/" not in json.dumps(cell)
+        assert "/root/" not in json.dumps(cell)
+
+
+def nbval(path):
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "--nbval",
+        "--nbval-kernel-name",
+        "python3",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+    ]
+    command += ["-p", "no:xdist", "--rootdir", str(path.parent), "-c", os.devnull, str(path)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=600, cwd=path.parent)
+
+
+@pytest.mark.notebook
+@every_lesson
+def test_nbval_agrees_with_the_stored_text(lesson, tmp_path):
+    path = tmp_path / lesson.path.name
+    path.write_bytes(lesson.path.read_bytes())
+    done = nbval(path)
+    assert done.returncode == 0, done.stdout[-3000:]
+    assert f"{len(code_cells(lesson.notebook))} passed" in done.stdout
+
+
+@pytest.mark.notebook
+def test_nbval_notices_one_changed_number(tmp_path):
+    planted = copy.deepcopy(Lesson(NOTEBOOKS / "01_successor_representation.ipynb").notebook)
+    cell = next(cell for cell in planted.cells if cell.id == "T-rows")
+    cell.outputs[0].text = cell.outputs[0].text.replace("0.25", "0.26")
+    nbformat.write(planted, tmp_path / "planted.ipynb")
+    done = nbval(tmp_path / "planted.ipynb")
+    assert done.returncode == 1
+    assert "1 failed" in done.stdout
+
+
+# --- running them -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.notebook
+@every_lesson
+def test_papermill_reproduces_the_stored_numbers(lesson, tmp_path, record_property):
+    """Full-precision values of a fresh run against the stored ones, in a folder that holds nothing else."""
+    outcome = run(lesson.path, tmp_path / lesson.path.name, {})
+    record_property("notebook", (lesson.name, outcome.seconds, lesson.budget))
+    assert outcome.failure is None
+    fresh, stored = ledger.collect(nbformat.read(outcome.output, as_version=4)), ledger.collect(lesson.notebook)
+    for kind in ("record", "result"):
+        assert [entry["value"] for entry in fresh[kind]] == pytest.approx(
+            [e["value"] for e in stored[kind]], rel=1e-6, abs=1e-8
+        )
+    assert [entry["verdict"] for entry in fresh["record"]] == [entry["verdict"] for entry in stored["record"]]
+    assert [entry["at_most"] for entry in fresh["check"]] == [entry["at_most"] for entry in stored["check"]]
+    assert outcome.seconds <= lesson.budget
+
+
+@pytest.mark.notebook
+@every_lesson
+def test_lesson_survives_other_parameters(lesson, tmp_path):
+    outcome = run(lesson.path, tmp_path / lesson.path.name, OTHER[lesson.name])
+    assert outcome.failure is None
+
+
+@pytest.mark.notebook
+def test_refreshing_twice_changes_no_byte(tmp_path):
+    path = tmp_path / "02_pvf_sr_equivalence.ipynb"
+    path.write_bytes((NOTEBOOKS / path.name).read_bytes())
+    assert refresh(Lesson(path)).failure is None
+    once = path.read_bytes()
+    assert refresh(Lesson(path)).failure is None
+    assert path.read_bytes() == once
+    assert [entry.name for entry in tmp_path.iterdir()] == [path.name]  # no scratch file left behind
+
+
+def test_a_failing_notebook_is_left_as_it_was(tmp_path):
+    path = write(tmp_path / "90_broken.ipynb", "x = 1", "print(x)", "1 / 0")
+    before = path.read_bytes()
+    outcome = refresh(Lesson(path))
+    assert outcome.failure.cell == 3
+    assert outcome.failure.error == "ZeroDivisionError: division by zero"
+    assert path.read_bytes() == before
+    assert [entry.name for entry in tmp_path.iterdir()] == [path.name]
+
+
+def test_a_dead_kernel_is_a_failed_notebook(tmp_path):
+    path = write(tmp_path / "90_dead.ipynb", "x = 1", "import os; os._exit(9)")
+    outcome = run(path, tmp_path / "out.ipynb", {})
+    assert outcome.failure.cell == 2
+
+
+def test_a_cell_that_never_ends_is_a_failed_notebook(tmp_path):
+    path = write(tmp_path / "90_endless.ipynb", "x = 1", "while True: pass")
+    outcome = run(path, tmp_path / "out.ipynb", {}, timeout=3)
+    assert outcome.failure.cell == 2
+
+
+# --- errors in widgets --------------------------------------------------------------------------------------------------
+
+PLAIN = """
+import ipywidgets
+def draw(x):
+    return 1 / (x - 3)
+out = ipywidgets.interactive(draw, x=(0, 5))
+out.children[0].value = {value}
+out
+"""
+OURS = """
+import ipywidgets
+from eigenlib import plots
+from eigenlib.widgets import Explorer, slider
+def draw(fig, gamma):
+    if gamma > 0.95:
+        raise {kind}("planted")
+    return plots.spectra([0, 1, 2], gamma, fig)
+explorer = Explorer(draw, {{"gamma": slider("γ", 0.5, 0.1, 0.99, 0.01)}}, lambda gamma: "Spectra of three states.")
+try:
+    explorer.controls["gamma"].value = 0.97
+except RuntimeError:
+    pass  # as the kernel does when a browser moved the slider: the traceback goes to a log that nobody reads
+explorer
+"""
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        (PLAIN.format(value=3), "ZeroDivisionError"),
+        (PLAIN.format(value=4), None),
+        (OURS.format(kind="RuntimeError"), "planted"),
+        (OURS.format(kind="ValueError"), None),  # the user's to mend, shown in words: no bug
+    ],
+)
+def test_an_error_inside_a_widget_callback_fails_the_notebook(tmp_path, source, found):
+    path = write(tmp_path / "90_widget.ipynb", 'TIER = "quick"', source)
+    outcome = run(path, tmp_path / "out.ipynb", {})
+    if found is None:
+        assert outcome.failure is None
+    else:
+        assert found in outcome.failure.error
+        assert hidden_errors(nbformat.read(outcome.output, as_version=4))
+
+
+def test_cleaning_keeps_words_and_pictures_and_joins_what_was_printed():
+    cell = nbformat.v4.new_code_cell("print()", metadata={"tags": ["parameters"], "papermill": {"duration": 1.0}})
+    cell.outputs = [nbformat.v4.new_output("stream", name="stdout", text=text) for text in ("a\n", "b\n")]
+    view = {notebooks.WIDGET_VIEW: {"model_id": "x"}, "text/plain": "Explorer", "image/png": "…"}
+    cell.outputs.append(nbformat.v4.new_output("display_data", data=view))
+    twin = nbformat.v4.new_markdown_cell("words", id=cell.id)
+    tidy = clean(nbformat.v4.new_notebook(cells=[cell, twin], metadata={"widgets": {}, "papermill": {}}))
+    assert [output.get("text") for output in tidy.cells[0].outputs] == ["a\nb\n", None]
+    assert set(tidy.cells[0].outputs[1].data) == {"text/plain", "image/png"}
+    assert tidy.cells[0].metadata == {"tags": ["parameters"]}
+    assert tidy.cells[0].id != tidy.cells[1].id
+    assert set(tidy.metadata) == {"eigenlib", "kernelspec", "language_info"}
