@@ -75,14 +75,16 @@ def record(
 
 
 def check(what: str, value: float, at_most: float) -> None:
-    """Show and enforce `value ≤ at_most`. The line shows the bound, the metadata the value.
+    """Show and enforce `value ≤ at_most`.
 
-    Residuals near 1e-15 differ between machines, so their digits must not stand in the text that nbval compares.
+    Residuals near 1e-15 differ between machines, so their digits must not stand in the text that nbval compares: of a value
+    under 1e-6 the line shows only the bound. The metadata has all digits.
     """
     if not value <= at_most:
         raise AssertionError(f"{what}: {value:.3g}, but it should be at most {at_most:g}.")
     entry = {"what": what, "value": float(value), "at_most": float(at_most)}
-    _show(f"✔ {what}: at most {at_most:g}", "check", entry, "ledger check")
+    shown = f"{rounded(value)} (at most {at_most:g})" if value >= 1e-6 else f"at most {at_most:g}"
+    _show(f"✔ {what}: {shown}", "check", entry, "ledger check")
 
 
 def result(what: str, value: float, unit: str = "") -> None:
@@ -92,9 +94,9 @@ def result(what: str, value: float, unit: str = "") -> None:
 
 
 def rounded(value: float) -> str:
-    """Three significant digits; below 1e-9 only the bound, because the digits there are rounding noise."""
-    if value and abs(value) < 1e-9:
-        return "under 1e-9"
+    """Three significant digits; below 1e-10 only the bound, because the digits there are rounding noise."""
+    if value and abs(value) < 1e-10:
+        return "under 1e-10"
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 

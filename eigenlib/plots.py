@@ -193,15 +193,15 @@ def surface(ax, world: GridWorld, eigenvector) -> None:
     top = np.nanmax(np.abs(height))
     colours = matplotlib.colormaps[SIGNED](Normalize(-top, top)(np.nan_to_num(height)))
     colours[~world.free] = 0.0
-    ax.plot_surface(cols, rows, height, facecolors=colours, rstride=1, cstride=1, shade=False, linewidth=0.25,
+    ax.plot_surface(cols, -rows, height, facecolors=colours, rstride=1, cstride=1, shade=False, linewidth=0.25,
                     edgecolor="#444b57")  # fmt: skip
-    ax.view_init(elev=42, azim=-58)
+    ax.view_init(elev=48, azim=-72)  # the map's top is far, its left is left
     ax.set_box_aspect((1, 1, 0.45), zoom=1.2)
     ax.set_axis_off()
 
 
 def spectra(laplacian_values, gamma: float, fig: Figure | None = None) -> Figure:
-    """The two spectra and the curve that joins them, 1/(1 − γ(1 − λ)) (§3.2; the slider of notebook 02).
+    """The two spectra and the curve that joins them, λ = 1/(1 − γ(1 − λ′)) (§3.2; the slider of notebook 02).
 
     laplacian_values: (S,) eigenvalues of L.  Give `fig` back to redraw it for another γ.
     """
@@ -215,8 +215,8 @@ def spectra(laplacian_values, gamma: float, fig: Figure | None = None) -> Figure
         left, right = fig.subplots(1, 2, width_ratios=[1.15, 1])
         left.plot(grid, curve, color="#b8bec6", linewidth=2)
         left.plot(lam, sr, "o", color=COLOURS["sr"], markersize=3.6)
-        left.set_xlabel("eigenvalue of the Laplacian, $\\lambda$ (small = smooth)")
-        left.set_ylabel("eigenvalue of the SR")
+        left.set_xlabel("eigenvalue of the Laplacian, $\\lambda'$ (small = smooth)")
+        left.set_ylabel("eigenvalue of the SR, $\\lambda$")
         left.set_yscale("log")
         left.set_ylim(0.4, 130)
         left.set_yticks([0.5, 1, 2, 5, 10, 20, 50, 100], ["0.5", "1", "2", "5", "10", "20", "50", "100"])
@@ -237,5 +237,6 @@ def spectra(laplacian_values, gamma: float, fig: Figure | None = None) -> Figure
     left.lines[0].set_ydata(curve)
     left.lines[1].set_ydata(sr)
     right.lines[0].set_ydata(sr / sr.max())
-    left.texts[0].set_text(f"$\\gamma$ = {gamma:.3g}, horizon {1 / (1 - gamma):.3g} steps")
+    gap = f"\n4th to 5th: {(sr[3] - sr[4]) / sr[0]:.3f} of the largest" if len(sr) > 4 else ""
+    left.texts[0].set_text(f"$\\gamma$ = {gamma:.3g}, horizon {1 / (1 - gamma):.3g} steps{gap}")
     return fig

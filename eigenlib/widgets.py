@@ -71,6 +71,7 @@ class Explorer(ipywidgets.VBox):
             control.observe(self._changed, names="value")
         row = ipywidgets.HBox(list(self.controls.values()), layout={"flex_flow": "row wrap"})
         super().__init__([row, self.message, self.image])
+        self.add_class("eigenlib-explorer")
 
     @property
     def values(self) -> dict[str, Any]:

@@ -68,7 +68,8 @@ def test_rounding_noise_never_reaches_the_text():
         text, meta = entered(ledger.check, "residual", value, at_most=1e-10)
         assert text == "✔ residual: at most 1e-10"
         assert meta["check"]["value"] == value
-    assert ledger.rounded(3e-15) == "under 1e-9"
+    assert ledger.rounded(3e-15) == "under 1e-10"
+    assert entered(ledger.check, "ratio", 0.25, at_most=1)[0] == "✔ ratio: 0.25 (at most 1)"
 
 
 @pytest.mark.parametrize("value", [1.01, math.nan, math.inf])
