@@ -29,6 +29,9 @@ def main(arguments: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("\neigenlib: stopped by you; nothing that existed before was changed.", file=sys.stderr)
         return 130
+    except BrokenPipeError:  # the reader of our output, such as `| head`, has gone
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
     except (ValueError, OSError) as problem:
         print(f"eigenlib: {problem}", file=sys.stderr)
         return 2

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import shutil
 import time
 from collections.abc import Callable, Iterator
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 from typing import NamedTuple
 
@@ -81,13 +82,15 @@ def _python() -> Finding:
 
 
 def _packages() -> Finding:
+    # Of the pinned packages some belong to other platforms; only what we ask for by name must be here.
+    needed = {re.split(r"[^\w.-]", line)[0] for line in requires("eigenlib") or []}
     missing, other = [], []
     for name, pinned in pins().items():
         try:
             if version(name).split("+")[0] != pinned:
                 other.append(f"{name} {version(name)} (pinned {pinned})")
         except PackageNotFoundError:
-            missing.append(name)
+            missing += [name] * (name in needed)
     if missing:
         return Finding("error", "packages", f"missing: {', '.join(missing[:6])}", "Delete .venv and run make report.")
     if other:
@@ -97,7 +100,7 @@ def _packages() -> Finding:
             f"not the tested versions: {', '.join(other[:6])}",
             "Delete .venv and run make report.",
         )
-    return Finding("ok", "packages", f"all {len(pins())} as pinned")
+    return Finding("ok", "packages", "all as pinned")
 
 
 def _device() -> Finding:

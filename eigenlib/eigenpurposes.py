@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 import numpy as np
+from scipy.sparse.linalg import ArpackError, eigs
 
 from eigenlib.representation import require_square
 
@@ -41,7 +42,7 @@ def extract_eigenpurposes(
     if np.allclose(dense, dense.T, rtol=0, atol=1e-12 * np.abs(dense).max()):
         values, vectors = np.linalg.eigh((dense + dense.T) / 2)
     else:
-        values, vectors = _real_eigenpairs(dense)
+        values, vectors = _real_eigenpairs(*_eigenpairs(dense, count, first))
     order = np.argsort(values if first == "smallest" else -values, kind="stable")[:count]
     return Eigenpurposes(values[order], fix_signs(vectors[:, order]))
 
@@ -88,14 +89,30 @@ def alignment(vectors: np.ndarray, exact: Eigenpurposes, tolerance: float = 1e-8
     return np.minimum(result, 1.0)
 
 
-def _real_eigenpairs(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    values, vectors = np.linalg.eig(matrix)
+def _eigenpairs(matrix: np.ndarray, count: int, first: str) -> tuple[np.ndarray, np.ndarray]:
+    """At least the first `count` eigenpairs of an unsymmetric matrix, possibly complex.
+
+    Of few from many ARPACK finds only those, about seven times faster than LAPACK finds all, which explorers feel. It starts
+    from a fixed vector, so that it repeats, and gives way to LAPACK where it does not converge.
+    """
+    n = len(matrix)
+    if n >= 60 and count <= n // 8:
+        start = np.random.default_rng(0).standard_normal(n)
+        try:
+            return eigs(matrix, k=count + 2, which="LR" if first == "largest" else "SR", v0=start)
+        except ArpackError:
+            pass
+    return np.linalg.eig(matrix)
+
+
+def _real_eigenpairs(values: np.ndarray, vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Complex pairs replaced by the real and imaginary part of one of them."""
     if np.isrealobj(values):
         return values, vectors
     # Exactly real, not nearly: rounding turns a double eigenvalue into λ ± 1e-15 i, and dropping the imaginary part of such
     # a pair would give one direction twice and lose the other.
     real = values.imag == 0
-    upper = np.flatnonzero(values.imag > 0)  # LAPACK returns complex pairs together: one of each is enough
+    upper = np.flatnonzero(values.imag > 0)  # complex pairs come together: one of each is enough
     # The phase that makes vᵀv real and positive turns real and imaginary part orthogonal. The plane is what has meaning.
     plane = vectors[:, upper]
     plane = plane * np.exp(-0.5j * np.angle((plane**2).sum(axis=0)))

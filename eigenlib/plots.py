@@ -15,6 +15,7 @@ import numpy as np
 from IPython.display import display
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.collections import PolyCollection
 from matplotlib.colors import LogNorm, Normalize
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
@@ -107,15 +108,64 @@ def name_cells(ax: Axes, world: GridWorld, names: Mapping[str, int]) -> None:
 
 
 def arrows(ax: Axes, world: GridWorld, policy, colour: str = INK) -> None:
-    """An option on the map: an arrow where its policy (S,) acts, a dot where it terminates (policy −1)."""
+    """An option on the map: an arrow where its policy (S,) acts, a dot where it terminates (policy −1).
+
+    Called again on the same axes it moves the arrows and dots that are there.
+    """
     policy = np.asarray(policy)
-    acting = policy >= 0
-    rows, cols = world.cells[acting].T
-    dy, dx = MOVES[policy[acting]].T
-    ax.quiver(cols, rows, dx, -dy, pivot="mid", scale=1.55, scale_units="xy", width=0.16, units="xy", color=colour,
-              headwidth=3.2, headlength=3.0, headaxislength=2.8)  # fmt: skip
-    rows, cols = world.cells[~acting].T
-    ax.scatter(cols, rows, s=26, color=ACCENT, edgecolor="white", linewidth=0.7, zorder=3)
+    ends = policy < 0
+    dy, dx = np.ma.array(MOVES[policy], mask=np.stack([ends, ends], axis=1)).T  # masked: not drawn
+    if not ax.collections:
+        rows, cols = world.cells.T
+        quiver = ax.quiver(cols, rows, dx, -dy, pivot="mid", scale=1.55, scale_units="xy", width=0.16, units="xy",
+                           color=colour, headwidth=3.2, headlength=3.0, headaxislength=2.8)  # fmt: skip
+        dots = ax.scatter([], [], s=26, color=ACCENT, edgecolor="white", linewidth=0.7, zorder=3)
+        quiver.set_gid(LIVE)
+        dots.set_gid(LIVE)
+    quiver, dots = ax.collections
+    quiver.set_UVC(dx, -dy)
+    dots.set_offsets(world.cells[ends][:, ::-1])
+
+
+def landscape(ax: Axes, world: GridWorld, values) -> None:
+    """Signed values (S,) as a terraced landscape over the map, seen from above the lower edge.
+
+    Drawn as flat polygons, far ones first, which is many times faster than a 3-D axes. Called again it reshapes itself.
+    """
+    values = np.asarray(values, dtype=float)
+    top = float(np.abs(values).max()) or 1.0
+    colours = matplotlib.colormaps[SIGNED](values / top / 2 + 0.5)
+    height = 3.2 * (values / top + 1.0) + 0.25
+    turn, tilt = np.deg2rad(24), np.deg2rad(40)
+
+    def project(row, col, up):
+        across, near = col * np.cos(turn) - row * np.sin(turn), col * np.sin(turn) + row * np.cos(turn)
+        return np.stack([across, up * np.cos(tilt) - near * np.sin(tilt)], axis=-1)
+
+    rows, cols = world.cells.T
+    far_first = np.argsort(cols * np.sin(turn) + rows * np.cos(turn))
+    half = 0.5
+    ring = [(-half, -half), (-half, half), (half, half), (half, -half)]  # a tile's corners, around
+    lid = np.stack([project(rows + r, cols + c, height) for r, c in ring], axis=1)
+    floor = np.zeros_like(height)
+    sides = []
+    for (r1, c1), (r2, c2) in ((ring[2], ring[3]), (ring[1], ring[2])):  # the two sides that face the reader
+        corners = [(r1, c1, height), (r2, c2, height), (r2, c2, floor), (r1, c1, floor)]
+        sides.append(np.stack([project(rows + r, cols + c, up) for r, c, up in corners], axis=1))
+    shapes = np.stack([*sides, lid], axis=1)[far_first].reshape(-1, 4, 2)
+    tints = np.stack([colours * (0.62, 0.62, 0.62, 1), colours * (0.78, 0.78, 0.78, 1), colours], axis=1)[far_first]
+    if not ax.collections:
+        ax.add_collection(PolyCollection([], linewidth=0.3, edgecolor="#3c4350", gid=LIVE))
+        ax.set_axis_off()
+        ax.set_aspect("equal")
+        edge = np.array([project(r, c, up) for r in (0, world.free.shape[0] - 1) for c in (0, world.free.shape[1] - 1)
+                         for up in (0.0, 6.7)])  # fmt: skip
+        ax.set_xlim(edge[:, 0].min(), edge[:, 0].max())
+        ax.set_ylim(edge[:, 1].min(), edge[:, 1].max())
+    polygons = ax.collections[0]
+    assert isinstance(polygons, PolyCollection)
+    polygons.set_verts(list(shapes))
+    polygons.set_facecolor(tints.reshape(-1, 4))
 
 
 def mazes(
@@ -175,8 +225,7 @@ def arc(world: GridWorld, walks, sr_row, eigenvector, option, screen) -> Figure:
     for path, shade in zip(world.cells[np.asarray(walks)] + jitter, shades, strict=True):
         ax.plot(path[:, 1], path[:, 0], color=shade, linewidth=0.8, alpha=0.8)
     maze(place(1), world, sr_row, log=True)
-    ax = fig.add_axes((lefts[2] - 0.01, -0.06, 0.25, 1.04), projection="3d")
-    surface(ax, world, eigenvector)
+    landscape(fig.add_axes((lefts[2], 0.02, 0.23, 0.88)), world, eigenvector)
     ax = place(3)
     maze(ax, world, eigenvector, signed=True, limit=2.2 * float(np.abs(eigenvector).max()))
     arrows(ax, world, option.policy)
@@ -184,20 +233,6 @@ def arc(world: GridWorld, walks, sr_row, eigenvector, option, screen) -> Figure:
     ax.imshow(screen)
     ax.set_axis_off()
     return fig
-
-
-def surface(ax, world: GridWorld, eigenvector) -> None:
-    """An eigenvector (S,) as a landscape over the map; walls are holes. ax: a 3-D axes."""
-    height = world.to_grid(eigenvector)
-    rows, cols = np.indices(height.shape)
-    top = np.nanmax(np.abs(height))
-    colours = matplotlib.colormaps[SIGNED](Normalize(-top, top)(np.nan_to_num(height)))
-    colours[~world.free] = 0.0
-    ax.plot_surface(cols, -rows, height, facecolors=colours, rstride=1, cstride=1, shade=False, linewidth=0.25,
-                    edgecolor="#444b57")  # fmt: skip
-    ax.view_init(elev=48, azim=-72)  # the map's top is far, its left is left
-    ax.set_box_aspect((1, 1, 0.45), zoom=1.2)
-    ax.set_axis_off()
 
 
 def spectra(laplacian_values, gamma: float, fig: Figure | None = None) -> Figure:
@@ -239,4 +274,91 @@ def spectra(laplacian_values, gamma: float, fig: Figure | None = None) -> Figure
     right.lines[0].set_ydata(sr / sr.max())
     gap = f"\n4th to 5th: {(sr[3] - sr[4]) / sr[0]:.3f} of the largest" if len(sr) > 4 else ""
     left.texts[0].set_text(f"$\\gamma$ = {gamma:.3g}, horizon {1 / (1 - gamma):.3g} steps{gap}")
+    return fig
+
+
+def panels(
+    world: GridWorld,
+    rows: Mapping[str, Mapping[str, np.ndarray]],
+    policies: Mapping[str, Mapping[str, np.ndarray]] | None = None,
+) -> Figure:
+    """The appendix's tables of pictures: {row: {column: eigenvector (S,)}}, or options over them where policies are given."""
+    columns = list(next(iter(rows.values())))
+    fig = figure(2.05 * len(columns) + 0.3, 2.05 * len(rows) + 0.5)
+    grid = fig.subplots(len(rows), len(columns), squeeze=False)
+    for line, (row, vectors) in zip(grid, rows.items(), strict=True):
+        for ax, column in zip(line, columns, strict=True):
+            strength = 1.0 if policies is None else 2.4  # paler under arrows
+            maze(ax, world, vectors[column], signed=True, limit=strength * float(np.abs(vectors[column]).max()))
+            if policies is not None:
+                arrows(ax, world, policies[row][column])
+            if ax in grid[0]:
+                ax.set_title(column, fontsize=10.5)
+        line[0].set_ylabel(row, fontsize=10.5)
+    return fig
+
+
+def learned_sr(
+    world: GridWorld, row, learned, exact, state: int, episodes, errors, scores: str, fig: Figure | None = None
+):
+    """One row of Ψ̂, a learned eigenvector beside the exact one, and the error so far (the explorer of notebook 03).
+
+    row, learned, exact: (S,).  state: whose row it is.  episodes, errors: (K,) the curve, its last point marked.
+    """
+    if fig is None:
+        fig = figure(12.2, 3.3)
+        axes = fig.subplots(1, 4, width_ratios=[1, 1, 1, 1.25])
+        maze(axes[0], world, row, log=True, limit=3.0)
+        for ax, vector in ((axes[1], learned), (axes[2], exact)):
+            maze(ax, world, vector, signed=True)
+        axes[0].plot([], [], "o", color="white", markeredgecolor=INK, markersize=7, gid=LIVE)
+        axes[3].loglog([1], [1], color=COLOURS["td"], linewidth=2, gid=LIVE)
+        axes[3].loglog([1], [1], "o", color=COLOURS["td"], markersize=8, gid=LIVE)
+        axes[3].set_xlim(0.9, 6000)
+        axes[3].set_ylim(0.02, 2.5)
+        axes[3].minorticks_off()
+        axes[3].set_xticks([1, 10, 100, 1000], ["1", "10", "100", "1,000"])
+        axes[3].set_yticks([0.03, 0.1, 0.3, 1], ["3 %", "10 %", "30 %", "100 %"])
+        axes[3].set_xlabel("episodes")
+        axes[3].set_title("error of $\\hat\\Psi$")
+        for ax, text in zip(axes, ("row of $\\hat\\Psi$ at the dot", "", "exact eigenvector"), strict=False):
+            ax.set_title(text)
+        axes[1].text(0, 1.04, "", transform=axes[1].transAxes, fontsize=11, gid=LIVE, clip_on=False)
+    axes = fig.axes
+    axes[0].images[0].set_data(world.to_grid(row))
+    axes[0].lines[0].set_data(world.cells[state][1:], world.cells[state][:1])
+    for ax, vector in ((axes[1], learned), (axes[2], exact)):
+        ax.images[0].set_data(world.to_grid(vector))
+        top = float(np.abs(vector).max()) or 1.0
+        ax.images[0].set_clim(-top, top)
+    axes[1].texts[0].set_text(scores)
+    axes[3].lines[0].set_data(episodes, errors)
+    axes[3].lines[1].set_data(episodes[-1:], errors[-1:])
+    return fig
+
+
+def eigenoption(world: GridWorld, values, index: int, vector, policy, fig: Figure | None = None) -> Figure:
+    """An eigenvector as heat map and landscape, its option, and where its eigenvalue stands (the explorer of notebook 04).
+
+    values: (k,) eigenvalues.  index: the chosen one.  vector: (S,), its sign chosen.  policy: (S,).
+    """
+    if fig is None:
+        fig = figure(12.6, 3.3)
+        axes = fig.subplots(1, 4, width_ratios=[1, 1.2, 1, 1.1])
+        maze(axes[0], world, vector, signed=True)
+        maze(axes[2], world, vector, signed=True)
+        axes[3].plot(np.arange(len(values)), values, ".", color="#9aa5b1", markersize=5)
+        axes[3].plot([], [], "o", color=ACCENT, markersize=9, gid=LIVE)
+        axes[3].set_xlabel("index")
+        axes[3].set_title("eigenvalues of $\\Psi$")
+        for ax, text in zip(axes, ("eigenvector", "as a landscape", "its option"), strict=False):
+            ax.set_title(text)
+    axes = fig.axes
+    top = float(np.abs(vector).max()) or 1.0
+    for ax, strength in ((axes[0], 1.0), (axes[2], 2.4)):
+        ax.images[0].set_data(world.to_grid(vector))
+        ax.images[0].set_clim(-strength * top, strength * top)
+    landscape(axes[1], world, vector)
+    arrows(axes[2], world, policy)
+    axes[3].lines[1].set_data([index], [values[index]])
     return fig

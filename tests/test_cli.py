@@ -95,6 +95,15 @@ def test_doctor_finds_this_machine_healthy(capsys):
     }
 
 
+def test_a_missing_package_is_an_error_and_another_platforms_is_not(monkeypatch):
+    from eigenlib import doctor
+
+    monkeypatch.setattr(doctor, "pins", lambda: {"colorama-of-windows": "1.0"})
+    assert doctor._packages().status == "ok"
+    monkeypatch.setattr(doctor, "requires", lambda name: ["colorama-of-windows>=1"])
+    assert doctor._packages().status == "error"
+
+
 def test_doctor_survives_a_check_that_breaks(monkeypatch):
     from eigenlib import doctor
 

@@ -228,8 +228,10 @@ def test_cleaning_keeps_words_and_pictures_and_joins_what_was_printed():
     cell.outputs = [nbformat.v4.new_output("stream", name="stdout", text=text) for text in ("a\n", "b\n")]
     view = {notebooks.WIDGET_VIEW: {"model_id": "x"}, "text/plain": "Explorer", "image/png": "…"}
     cell.outputs.append(nbformat.v4.new_output("display_data", data=view))
-    twin = nbformat.v4.new_markdown_cell("words", id=cell.id)
-    tidy = clean(nbformat.v4.new_notebook(cells=[cell, twin], metadata={"widgets": {}, "papermill": {}}))
+    notebook = nbformat.v4.new_notebook(cells=[cell, nbformat.v4.new_markdown_cell("words")])
+    notebook.cells[1].id = cell.id
+    notebook.metadata |= {"widgets": {}, "papermill": {}}
+    tidy = clean(notebook)
     assert [output.get("text") for output in tidy.cells[0].outputs] == ["a\nb\n", None]
     assert set(tidy.cells[0].outputs[1].data) == {"text/plain", "image/png"}
     assert tidy.cells[0].metadata == {"tags": ["parameters"]}

@@ -1,5 +1,6 @@
 """The report: complete, honest about failures, offline, and readable on a laptop and on a phone."""
 
+import html
 import re
 import subprocess
 import sys
@@ -52,7 +53,7 @@ def test_the_claims_page_shows_all_claims_and_the_measured_values(site):
         for row in ledger.summary([e for lesson in lessons() for e in ledger.collect(lesson.notebook)["record"]])
     )
     for entry in ledger.collect(Lesson(lessons()[1].path).notebook)["record"]:
-        assert ledger.measured(entry) in text
+        assert ledger.measured(entry) in html.unescape(text)
 
 
 def test_nothing_in_the_pages_points_outside(site):
