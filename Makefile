@@ -26,7 +26,7 @@ notebooks: $(READY)  ## execute the notebooks in place and store their outputs
 	@$(BIN)/eigenlib notebooks $(ARGS)
 
 bench: $(READY)  ## what is fast, against what, as ratios measured in one run
-	@$(BIN)/python benchmarks/tabular.py
+	@for bench in benchmarks/*.py; do $(BIN)/python $$bench && echo || exit 1; done
 
 doctor: $(READY)  ## is this machine ready?
 	@$(BIN)/eigenlib doctor

@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 import numpy as np
-from scipy.sparse.linalg import ArpackError, eigs
 
 from eigenlib.representation import require_square
 
@@ -42,7 +41,7 @@ def extract_eigenpurposes(
     if np.allclose(dense, dense.T, rtol=0, atol=1e-12 * np.abs(dense).max()):
         values, vectors = np.linalg.eigh((dense + dense.T) / 2)
     else:
-        values, vectors = _real_eigenpairs(*_eigenpairs(dense, count, first))
+        values, vectors = _real_eigenpairs(*np.linalg.eig(dense))
     order = np.argsort(values if first == "smallest" else -values, kind="stable")[:count]
     return Eigenpurposes(values[order], fix_signs(vectors[:, order]))
 
@@ -89,20 +88,10 @@ def alignment(vectors: np.ndarray, exact: Eigenpurposes, tolerance: float = 1e-8
     return np.minimum(result, 1.0)
 
 
-def _eigenpairs(matrix: np.ndarray, count: int, first: str) -> tuple[np.ndarray, np.ndarray]:
-    """At least the first `count` eigenpairs of an unsymmetric matrix, possibly complex.
-
-    Of few from many ARPACK finds only those, about seven times faster than LAPACK finds all, which explorers feel. It starts
-    from a fixed vector, so that it repeats, and gives way to LAPACK where it does not converge.
-    """
-    n = len(matrix)
-    if n >= 60 and count <= n // 8:
-        start = np.random.default_rng(0).standard_normal(n)
-        try:
-            return eigs(matrix, k=count + 2, which="LR" if first == "largest" else "SR", v0=start)
-        except ArpackError:
-            pass
-    return np.linalg.eig(matrix)
+def principal_cosines(vectors: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Cosines of the angles between two spaces, (S, k) and (S, m) → (min(k, m),), best first: all 1 if one holds the other."""
+    (first, _), (second, _) = np.linalg.qr(vectors), np.linalg.qr(others)
+    return np.minimum(np.linalg.svd(first.T @ second, compute_uv=False), 1.0)
 
 
 def _real_eigenpairs(values: np.ndarray, vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

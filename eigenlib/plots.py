@@ -2,7 +2,8 @@
 
 One look for the whole course: signed quantities on a zero-centred red–blue map, counts on a sequential one, walls in a grey
 that is in neither, one colour a method. `show` puts a figure into a notebook with alt text, for readers who listen and
-for the report. Artists with the id LIVE are the ones an explorer moves; everything else in a figure stays put.
+for the report. Artists with the id LIVE are the ones that can be
+moved afterwards (`live`); everything else in a figure stays put.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from matplotlib.collections import PolyCollection
 from matplotlib.colors import LogNorm, Normalize
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
+from matplotlib.quiver import Quiver
 
 from eigenlib.gridworld import MOVES, GridWorld
 
@@ -87,6 +89,7 @@ def maze(
 ) -> AxesImage:
     """Values (S,) on the map, walls grey. `limit`: the largest size to show; a log scale ends `decades` below it."""
     colours = "gray_r" if values is None else SIGNED if signed else COUNTS  # no values: a white floor
+    signed = signed and values is not None
     values = np.zeros(world.n_states) if values is None else np.asarray(values, dtype=float)
     top = limit if limit is not None else float(np.abs(values).max()) or 1.0
     norm = LogNorm(top * 10.0**-decades, top, clip=True) if log else Normalize(-top if signed else 0.0, top)
@@ -122,9 +125,10 @@ def arrows(ax: Axes, world: GridWorld, policy, colour: str = INK) -> None:
         dots = ax.scatter([], [], s=26, color=ACCENT, edgecolor="white", linewidth=0.7, zorder=3)
         quiver.set_gid(LIVE)
         dots.set_gid(LIVE)
-    quiver, dots = ax.collections
-    quiver.set_UVC(dx, -dy)
-    dots.set_offsets(world.cells[ends][:, ::-1])
+    moved, ended = ax.collections
+    assert isinstance(moved, Quiver)
+    moved.set_UVC(dx, -dy)
+    ended.set_offsets(world.cells[ends][:, ::-1])
 
 
 def landscape(ax: Axes, world: GridWorld, values) -> None:
@@ -165,7 +169,7 @@ def landscape(ax: Axes, world: GridWorld, values) -> None:
     polygons = ax.collections[0]
     assert isinstance(polygons, PolyCollection)
     polygons.set_verts(list(shapes))
-    polygons.set_facecolor(tints.reshape(-1, 4))
+    polygons.set_facecolor([tuple(tint) for tint in tints.reshape(-1, 4).tolist()])
 
 
 def mazes(
@@ -235,48 +239,6 @@ def arc(world: GridWorld, walks, sr_row, eigenvector, option, screen) -> Figure:
     return fig
 
 
-def spectra(laplacian_values, gamma: float, fig: Figure | None = None) -> Figure:
-    """The two spectra and the curve that joins them, λ = 1/(1 − γ(1 − λ′)) (§3.2; the slider of notebook 02).
-
-    laplacian_values: (S,) eigenvalues of L.  Give `fig` back to redraw it for another γ.
-    """
-    lam = np.sort(np.asarray(laplacian_values))
-    sr = 1 / (1 - gamma * (1 - lam))
-    grid = np.linspace(0, 2, 200)
-    curve = 1 / (1 - gamma * (1 - grid))
-    ranks = np.arange(1, len(lam) + 1)
-    if fig is None:
-        fig = figure(10, 3.5)
-        left, right = fig.subplots(1, 2, width_ratios=[1.15, 1])
-        left.plot(grid, curve, color="#b8bec6", linewidth=2)
-        left.plot(lam, sr, "o", color=COLOURS["sr"], markersize=3.6)
-        left.set_xlabel("eigenvalue of the Laplacian, $\\lambda'$ (small = smooth)")
-        left.set_ylabel("eigenvalue of the SR, $\\lambda$")
-        left.set_yscale("log")
-        left.set_ylim(0.4, 130)
-        left.set_yticks([0.5, 1, 2, 5, 10, 20, 50, 100], ["0.5", "1", "2", "5", "10", "20", "50", "100"])
-        left.minorticks_off()
-        left.set_title("one curve carries every eigenvalue across")
-        right.plot(ranks, sr / sr.max(), color=COLOURS["sr"], linewidth=2)
-        right.plot(ranks, lam / lam.max(), color=COLOURS["pvf"], linewidth=2)
-        right.set_xlabel("rank of the Laplacian's eigenvalue")
-        right.set_ylabel("share of the largest")
-        right.set_ylim(-0.03, 1.08)
-        right.text(ranks[-1] * 0.74, 0.74, "Laplacian rises", color=COLOURS["pvf"], ha="right")
-        right.text(ranks[-1] * 0.98, 0.1, "SR falls", color=COLOURS["sr"], ha="right", va="bottom")
-        right.set_title("the order is reversed")
-        head = left.text(0.97, 0.95, "", transform=left.transAxes, ha="right", va="top", fontsize=12)
-        for artist in (*left.lines, right.lines[0], head):
-            artist.set_gid(LIVE)
-    left, right = fig.axes
-    left.lines[0].set_ydata(curve)
-    left.lines[1].set_ydata(sr)
-    right.lines[0].set_ydata(sr / sr.max())
-    gap = f"\n4th to 5th: {(sr[3] - sr[4]) / sr[0]:.3f} of the largest" if len(sr) > 4 else ""
-    left.texts[0].set_text(f"$\\gamma$ = {gamma:.3g}, horizon {1 / (1 - gamma):.3g} steps{gap}")
-    return fig
-
-
 def panels(
     world: GridWorld,
     rows: Mapping[str, Mapping[str, np.ndarray]],
@@ -295,70 +257,4 @@ def panels(
             if ax in grid[0]:
                 ax.set_title(column, fontsize=10.5)
         line[0].set_ylabel(row, fontsize=10.5)
-    return fig
-
-
-def learned_sr(
-    world: GridWorld, row, learned, exact, state: int, episodes, errors, scores: str, fig: Figure | None = None
-):
-    """One row of Ψ̂, a learned eigenvector beside the exact one, and the error so far (the explorer of notebook 03).
-
-    row, learned, exact: (S,).  state: whose row it is.  episodes, errors: (K,) the curve, its last point marked.
-    """
-    if fig is None:
-        fig = figure(12.2, 3.3)
-        axes = fig.subplots(1, 4, width_ratios=[1, 1, 1, 1.25])
-        maze(axes[0], world, row, log=True, limit=3.0)
-        for ax, vector in ((axes[1], learned), (axes[2], exact)):
-            maze(ax, world, vector, signed=True)
-        axes[0].plot([], [], "o", color="white", markeredgecolor=INK, markersize=7, gid=LIVE)
-        axes[3].loglog([1], [1], color=COLOURS["td"], linewidth=2, gid=LIVE)
-        axes[3].loglog([1], [1], "o", color=COLOURS["td"], markersize=8, gid=LIVE)
-        axes[3].set_xlim(0.9, 6000)
-        axes[3].set_ylim(0.02, 2.5)
-        axes[3].minorticks_off()
-        axes[3].set_xticks([1, 10, 100, 1000], ["1", "10", "100", "1,000"])
-        axes[3].set_yticks([0.03, 0.1, 0.3, 1], ["3 %", "10 %", "30 %", "100 %"])
-        axes[3].set_xlabel("episodes")
-        axes[3].set_title("error of $\\hat\\Psi$")
-        for ax, text in zip(axes, ("row of $\\hat\\Psi$ at the dot", "", "exact eigenvector"), strict=False):
-            ax.set_title(text)
-        axes[1].text(0, 1.04, "", transform=axes[1].transAxes, fontsize=11, gid=LIVE, clip_on=False)
-    axes = fig.axes
-    axes[0].images[0].set_data(world.to_grid(row))
-    axes[0].lines[0].set_data(world.cells[state][1:], world.cells[state][:1])
-    for ax, vector in ((axes[1], learned), (axes[2], exact)):
-        ax.images[0].set_data(world.to_grid(vector))
-        top = float(np.abs(vector).max()) or 1.0
-        ax.images[0].set_clim(-top, top)
-    axes[1].texts[0].set_text(scores)
-    axes[3].lines[0].set_data(episodes, errors)
-    axes[3].lines[1].set_data(episodes[-1:], errors[-1:])
-    return fig
-
-
-def eigenoption(world: GridWorld, values, index: int, vector, policy, fig: Figure | None = None) -> Figure:
-    """An eigenvector as heat map and landscape, its option, and where its eigenvalue stands (the explorer of notebook 04).
-
-    values: (k,) eigenvalues.  index: the chosen one.  vector: (S,), its sign chosen.  policy: (S,).
-    """
-    if fig is None:
-        fig = figure(12.6, 3.3)
-        axes = fig.subplots(1, 4, width_ratios=[1, 1.2, 1, 1.1])
-        maze(axes[0], world, vector, signed=True)
-        maze(axes[2], world, vector, signed=True)
-        axes[3].plot(np.arange(len(values)), values, ".", color="#9aa5b1", markersize=5)
-        axes[3].plot([], [], "o", color=ACCENT, markersize=9, gid=LIVE)
-        axes[3].set_xlabel("index")
-        axes[3].set_title("eigenvalues of $\\Psi$")
-        for ax, text in zip(axes, ("eigenvector", "as a landscape", "its option"), strict=False):
-            ax.set_title(text)
-    axes = fig.axes
-    top = float(np.abs(vector).max()) or 1.0
-    for ax, strength in ((axes[0], 1.0), (axes[2], 2.4)):
-        ax.images[0].set_data(world.to_grid(vector))
-        ax.images[0].set_clim(-strength * top, strength * top)
-    landscape(axes[1], world, vector)
-    arrows(axes[2], world, policy)
-    axes[3].lines[1].set_data([index], [values[index]])
     return fig

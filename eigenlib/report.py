@@ -6,6 +6,8 @@ report as it was. Mathematics is typeset by a copy of MathJax inside the site; n
 
 from __future__ import annotations
 
+import html
+import json
 import platform
 import shutil
 import sys
@@ -19,7 +21,7 @@ import jinja2
 import nbformat
 
 from eigenlib import ledger
-from eigenlib.notebooks import WIDGET_VIEW, Lesson, NotebookProblem, Outcome, lessons, run_many
+from eigenlib.notebooks import WIDGET_STATE, WIDGET_VIEW, Lesson, NotebookProblem, Outcome, lessons, run_many
 from eigenlib.paths import ASSETS
 
 _MARKER = ".eigenlib-report"  # only a folder that holds this file is ever replaced
@@ -101,21 +103,32 @@ def _render(site: Path, outcomes: list[Outcome], parameters: Mapping[str, Any]) 
 
 
 def _body(notebook) -> str:
-    """A notebook's cells as HTML. Explorers become their picture with the controls' values under it."""
+    """A notebook's cells as HTML. Anywidgets go on living; other explorers become their picture with the controls' values."""
     from nbconvert import HTMLExporter
 
+    models = notebook.metadata.get("widgets", {}).get(WIDGET_STATE, {}).get("state", {})
     for cell in notebook.cells:
-        outputs = []
-        for output in cell.get("outputs", []):
-            output.get("data", {}).pop(WIDGET_VIEW, None)
-            outputs.append(output)
-            settings = output.get("metadata", {}).get("eigenlib", {}).get("explorer")
-            if settings:
-                caption = f'<p class="explorer">Explorer, drawn at {settings}. Open the notebook to move it.</p>'
-                outputs.append(nbformat.v4.new_output("display_data", data={"text/html": caption}))
         if cell.cell_type == "code":
-            cell.outputs = outputs
+            cell.outputs = [shown for output in cell.outputs for shown in _without_kernel(output, models)]
     return HTMLExporter(template_name="basic").from_notebook_node(notebook)[0]
+
+
+def _without_kernel(output, models) -> list:
+    """An output as it can be shown where no kernel runs."""
+    view = output.get("data", {}).pop(WIDGET_VIEW, None)
+    settings = output.get("metadata", {}).get("eigenlib", {}).get("explorer")
+    if not settings:
+        return [output]
+    state = models.get((view or {}).get("model_id"), {}).get("state", {})
+    if "_esm" in state:
+        kept = {name: value for name, value in state.items() if name == "_esm" or not name.startswith("_")}
+        saved = json.dumps(kept).replace("</", "<\\/")
+        alt = html.escape(output.metadata["image/png"]["alt"])
+        still = f'<noscript><img src="data:image/png;base64,{output.data["image/png"]}" alt="{alt}"></noscript>'
+        living = f'<div class="anywidget"><script type="application/json">{saved}</script>{still}</div>'
+        return [nbformat.v4.new_output("display_data", data={"text/html": living})]
+    caption = f'<p class="explorer">Explorer, drawn at {html.escape(settings)}. Open the notebook to move it.</p>'
+    return [output, nbformat.v4.new_output("display_data", data={"text/html": caption})]
 
 
 def _first_figure(notebook) -> dict[str, str] | None:

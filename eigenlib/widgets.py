@@ -1,4 +1,4 @@
-"""Explorers: the figures of `plots` behind controls (notebooks 02–04 and on).
+"""Explorers: figures behind controls (notebooks 02–04 and on).
 
 An explorer draws once as a plain picture, so a notebook without a live kernel still shows it, and then redraws into the
 same `Image` widget. Two decisions make it feel instant and never freeze: only the artists marked LIVE are drawn again, over
@@ -8,50 +8,30 @@ a background kept from the first drawing; and no `Output` widget is used, becaus
 from __future__ import annotations
 
 import html
-import io
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, lru_cache
+from typing import Any, Literal
 
+import anywidget
 import ipywidgets
 import numpy as np
-from matplotlib.backends.backend_agg import FigureCanvasAgg
+import traitlets
 from matplotlib.figure import Figure
-from PIL import Image
 
 from eigenlib import plots
-from eigenlib.gridworld import GridWorld
-
-_SCREEN_DPI = 92
-
-
-class Screen:
-    """A Figure that can be rendered again and again, quickly: PNG bytes of its current state."""
-
-    def __init__(self, fig: Figure) -> None:
-        self.fig, self.canvas = fig, FigureCanvasAgg(fig)
-        fig.set_dpi(_SCREEN_DPI)
-        self.canvas.draw()  # the layout engine runs once, here
-        fig.set_layout_engine("none")
-        self.live = sorted(fig.findobj(lambda artist: artist.get_gid() == plots.LIVE), key=lambda a: a.get_zorder())
-        for artist in self.live:
-            artist.set_animated(True)  # leaves them out of the background
-        self.canvas.draw()
-        self.background = self.canvas.copy_from_bbox(fig.bbox)
-
-    def png(self) -> bytes:
-        self.canvas.restore_region(self.background)
-        for artist in self.live:
-            (artist.axes or self.fig).draw_artist(artist)
-        pixels = Image.fromarray(np.asarray(self.canvas.buffer_rgba())[..., :3].copy())
-        buffer = io.BytesIO()
-        pixels.save(buffer, "png", compress_level=1)
-        return buffer.getvalue()
+from eigenlib.eigenoptions import learn_eigenoption
+from eigenlib.eigenpurposes import alignment, extract_eigenpurposes, match_signs
+from eigenlib.gridworld import ARROWS, GridWorld, map_names
+from eigenlib.live import SCREEN_DPI, Screen, eigenoption, learned_sr, spectra
+from eigenlib.paths import ASSETS
+from eigenlib.representation import learn_successor_representation, relative_error, successor_representation
 
 
 class Explorer(ipywidgets.VBox):
     """Controls above a figure.
 
-    draw(fig, **values) → Figure: builds the figure when fig is None, otherwise updates its LIVE artists.
+    draw(fig, **values) → Figure: builds the figure when fig is None, otherwise updates its LIVE artists and returns it; where
+    that cannot be (another map, say) it may return a new one.
     alt(**values) → str: what the picture shows, for readers who cannot see it.
     A ValueError from `draw` is the user's to mend and is shown in words; anything else is a bug of ours and is raised.
     """
@@ -61,15 +41,15 @@ class Explorer(ipywidgets.VBox):
         draw: Callable[..., Figure],
         controls: Mapping[str, ipywidgets.ValueWidget],
         alt: Callable[..., str],
+        extra: Sequence[ipywidgets.Widget] = (),
     ) -> None:
         self._draw, self._alt, self.controls = draw, alt, dict(controls)
         self.screen = Screen(draw(None, **self.values))
-        self.image = ipywidgets.Image(value=self.screen.png(), format="png")
-        self.image.layout.max_width = "100%"
+        self.image = ipywidgets.Image(value=self.screen.png(), format="png", layout={"max_width": "100%"})
         self.message = ipywidgets.HTML()
         for control in self.controls.values():
             control.observe(self._changed, names="value")
-        row = ipywidgets.HBox(list(self.controls.values()), layout={"flex_flow": "row wrap"})
+        row = ipywidgets.HBox([*self.controls.values(), *extra], layout={"flex_flow": "row wrap"})
         super().__init__([row, self.message, self.image])
         self.add_class("eigenlib-explorer")
 
@@ -79,42 +59,176 @@ class Explorer(ipywidgets.VBox):
 
     def _changed(self, _change=None) -> None:
         try:
-            self._draw(self.screen.fig, **self.values)
+            fig = self._draw(self.screen.fig, **self.values)
         except ValueError as problem:
             self.message.value = f'<p class="eigenlib-problem" role="alert">{html.escape(str(problem))}</p>'
             return
-        except (
-            Exception
-        ) as bug:  # a callback's traceback would vanish in the kernel's log: leave a mark that tests find
+        except Exception as bug:  # the traceback would vanish in the kernel's log: leave a mark that tests find
             self.message.value = f'<p class="eigenlib-bug" role="alert">{html.escape(repr(bug))}</p>'
             raise
+        if fig is not self.screen.fig:
+            self.screen = Screen(fig)
         self.message.value = ""
         self.image.value = self.screen.png()
 
     def _repr_mimebundle_(self, include=None, exclude=None, **kwargs):
-        """The live widget, and beside it a picture for every place that has no kernel (GitHub, the report)."""
         bundle = super()._repr_mimebundle_(include=include, exclude=exclude, **kwargs)
-        if bundle is None:
-            return bundle
         settings = ", ".join(f"{getattr(c, 'description', '') or name} {c.value}" for name, c in self.controls.items())
-        alt = f"{self._alt(**self.values)} Controls: {settings}."
-        width = int(self.screen.fig.get_size_inches()[0] * _SCREEN_DPI)
-        data = {**bundle, "image/png": self.screen.png(), "text/plain": f"Explorer: {alt}"}
-        return data, {"image/png": {"alt": alt, "width": width}, "eigenlib": {"explorer": settings}}
+        width = int(self.screen.fig.get_size_inches()[0] * SCREEN_DPI)
+        return _pictured(bundle, self.screen.png(), width, self._alt(**self.values), settings)
 
 
-def slider(description: str, value: float, low: float, high: float, step: float, **kwargs) -> ipywidgets.FloatSlider:
+def _pictured(bundle, png: bytes, width: int, alt: str, settings: str):
+    """A widget's display data, and beside it a picture for every place that has no kernel (GitHub, the report)."""
+    data = dict(bundle[0] if isinstance(bundle, tuple) else bundle)
+    alt = f"{alt} Controls: {settings}."
+    data |= {"image/png": png, "text/plain": f"Explorer: {alt}"}
+    return data, {"image/png": {"alt": alt, "width": width}, "eigenlib": {"explorer": settings}}
+
+
+class MazeEditor(anywidget.AnyWidget):
+    """A maze whose walls are added and removed by clicking, its eigenvectors and options following (notebook 04).
+
+    All of it is computed in the browser, so that it also works in the report. `editor.world` is the map as edited.
+    """
+
+    _esm = (ASSETS / "maze_editor.js").read_text(encoding="utf-8")
+    text = traitlets.Unicode().tag(sync=True)
+    index = traitlets.Int(1).tag(sync=True)
+    sign = traitlets.Int(1).tag(sync=True)
+    gamma = traitlets.Float(0.9).tag(sync=True)
+
+    def __init__(self, world: GridWorld, index: int = 1, gamma: float = 0.9) -> None:
+        if world.slip or np.isin(world.characters, list(ARROWS)).any():
+            raise ValueError("The maze editor takes maps without slips and one-way doors: only there T is symmetric.")
+        super().__init__(text=world.text, index=index, gamma=gamma)
+
+    @property
+    def world(self) -> GridWorld:
+        return GridWorld.from_text(self.text)
+
+    def _repr_mimebundle_(self, **kwargs):
+        purposes = extract_eigenpurposes(successor_representation(self.world.transition_matrix(), self.gamma))
+        vector = self.sign * purposes.vectors[:, self.index]
+        policy = learn_eigenoption(self.world, vector, self.gamma).policy
+        fig = eigenoption(self.world, purposes.values, self.index, vector, policy)
+        alt = "A maze with the chosen eigenvector as colours and its option as arrows; its walls can be edited."
+        return _pictured(
+            super()._repr_mimebundle_(**kwargs), plots.png(fig, 92), 1100, alt, f"eigenvector {self.index}"
+        )
+
+
+def slider(description: str, value: float, low: float, high: float, step: float) -> ipywidgets.FloatSlider:
     """A slider that redraws while it is dragged."""
-    return ipywidgets.FloatSlider(
-        value=value, min=low, max=high, step=step, description=description, readout_format=".3g",
-        continuous_update=True, **kwargs,
-    )  # fmt: skip
+    return ipywidgets.FloatSlider(value, min=low, max=high, step=step, description=description, readout_format=".3g")
 
 
 def explore_spectra(world: GridWorld, laplacian_values, gamma: float = 0.9) -> Explorer:
     """The two spectra against γ (notebook 02)."""
     return Explorer(
-        lambda fig, gamma: plots.spectra(laplacian_values, gamma, fig),
+        lambda fig, gamma: spectra(laplacian_values, gamma, fig),
         {"gamma": slider("γ", gamma, 0.01, 0.99, 0.01)},
         lambda gamma: f"Spectra of the Laplacian and of the SR of {world.name or 'the map'} at γ = {gamma:g}.",
+    )
+
+
+def explore_sr(world: GridWorld, episodes: int = 100, gamma: float = 0.9, state: int = 0) -> Explorer:
+    """Ψ̂ by TD under your hands: episodes, γ, step size, start, seed (notebook 03).
+
+    Every move learns Ψ̂ anew, up to 5,000 episodes; `play` walks through the episodes.
+    """
+    tens = (35, 40, 50, 60, 70, 80, 100, 120, 150, 200, 250, 300, 400)
+    stops = [
+        *range(1, 31),
+        *tens,
+        *(10 * ten for ten in tens if ten >= 50),
+        5000,
+    ]  # one by one, then about evenly in log
+    nearest = min(stops, key=lambda stop: abs(stop - episodes))
+
+    @lru_cache(maxsize=16)
+    def exact(gamma: float):
+        psi = successor_representation(world.transition_matrix(), gamma)
+        return psi, extract_eigenpurposes(psi)
+
+    @lru_cache(maxsize=4)
+    def learned_at(
+        marks: tuple[int, ...], gamma: float, step_size: float, start: Literal["fixed", "random"], seed: int
+    ):
+        return learn_successor_representation(world, marks[-1], 100, step_size, gamma, start, seed, snapshots=marks)
+
+    def draw(fig, episodes, gamma, step_size, start, seed, vector, state):
+        if not 0 <= state < world.n_states:
+            raise ValueError(f"There is no state {state}: this map has the states 0 to {world.n_states - 1}.")
+        psi, purposes = exact(gamma)
+        marks = tuple(stop for stop in stops if stop <= episodes)
+        stack = learned_at(marks, gamma, step_size, start, seed)
+        learned = extract_eigenpurposes(stack[-1], vector + 2).vectors
+        score = alignment(learned, purposes)[vector]
+        learned = match_signs(learned[:, [vector]], purposes.vectors[:, [vector]])[:, 0]
+        words = f"learned, alignment {score:.2f}"
+        errors = relative_error(stack, psi)
+        return learned_sr(
+            world, stack[-1][state], learned, purposes.vectors[:, vector], state, marks, errors, words, fig
+        )
+
+    count = ipywidgets.SelectionSlider(
+        options=[(f"{stop:,}", stop) for stop in stops], value=nearest, description="episodes"
+    )
+    play = ipywidgets.Play(value=stops.index(nearest), min=0, max=len(stops) - 1, interval=150)
+    ipywidgets.jslink((play, "value"), (count, "index"))
+    return Explorer(
+        draw,
+        {
+            "episodes": count,
+            "gamma": slider("γ", gamma, 0.05, 0.99, 0.01),
+            "step_size": ipywidgets.SelectionSlider(
+                options=[0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0], value=0.1, description="step size"
+            ),
+            "start": ipywidgets.ToggleButtons(options=["fixed", "random"], value="fixed", description="start"),
+            "seed": ipywidgets.IntText(0, description="seed", layout={"width": "150px"}),
+            "vector": ipywidgets.IntSlider(1, min=0, max=10, description="eigenvector"),
+            "state": ipywidgets.IntText(state, description="row of state", layout={"width": "170px"}),
+        },
+        lambda **now: (
+            f"The SR of {world.name} learned in {now['episodes']:,} episodes: a row of it, eigenvector "
+            f"{now['vector']} learned and exact, and the error against episodes."
+        ),
+        extra=[play],
+    )
+
+
+def explore_eigenvectors(name: str = "four_rooms", gamma: float = 0.9, index: int = 1) -> Explorer:
+    """Any eigenvector of any bundled map: heat map, landscape, option, place in the spectrum (notebook 04)."""
+
+    @cache
+    def solved(name: str):
+        world = GridWorld.named(name)
+        return world, extract_eigenpurposes(successor_representation(world.transition_matrix(), gamma))
+
+    drawn = {"map": name}
+
+    def draw(fig, name, index, sign):
+        world, purposes = solved(name)
+        vector = (1 if sign == "+" else -1) * purposes.vectors[:, index]
+        policy = learn_eigenoption(world, vector).policy
+        fig = None if drawn["map"] != name else fig
+        drawn["map"] = name
+        return eigenoption(world, purposes.values, index, vector, policy, fig)
+
+    maps = ipywidgets.Dropdown(options=[m for m in map_names() if m != "corridor"], value=name, description="map")
+    which = ipywidgets.IntSlider(index, min=0, max=solved(name)[0].n_states - 1, description="eigenvector")
+    maps.observe(lambda change: which.set_trait("max", solved(change.new)[0].n_states - 1), names="value")
+    return Explorer(
+        draw,
+        {
+            "name": maps,
+            "index": which,
+            "sign": ipywidgets.ToggleButtons(
+                options=["+", "−"], value="+", description="sign", style={"button_width": "3em"}
+            ),
+        },
+        lambda name, index, sign: (
+            f"Eigenvector {sign}{index} of {name}: heat map, landscape, option with its end states, eigenvalues."
+        ),
     )

@@ -11,6 +11,7 @@ from eigenlib.eigenpurposes import (
     extract_eigenpurposes,
     fix_signs,
     match_signs,
+    principal_cosines,
 )
 from eigenlib.gridworld import GridWorld
 from eigenlib.representation import laplacian, successor_representation
@@ -234,3 +235,13 @@ def test_alignment_refuses_more_vectors_than_it_knows():
     """An estimate with more columns than the exact set would be compared with uninitialised memory."""
     with pytest.raises(ValueError, match="cannot be compared"):
         alignment(np.eye(4)[:, :3], Eigenpurposes(np.array([1.0]), np.eye(4)[:, :1]))
+
+
+def test_principal_cosines_know_spaces_not_bases():
+    """Two bases of one plane give 1 and 1; a plane tilted by 0.3 about one axis gives 1 and cos 0.3."""
+    rng = np.random.default_rng(0)
+    plane = rng.normal(size=(20, 2))
+    assert principal_cosines(plane, plane @ rng.normal(size=(2, 2))) == pytest.approx([1, 1])
+    axes = np.eye(3)
+    tilted = np.stack([axes[0], np.cos(0.3) * axes[1] + np.sin(0.3) * axes[2]], axis=1)
+    assert principal_cosines(axes[:, :2], tilted) == pytest.approx([1, np.cos(0.3)])

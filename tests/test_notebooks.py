@@ -19,6 +19,8 @@ OTHER = {
     "00_start_here": {"SEED": 11},
     "01_successor_representation": {"GAMMA": 0.85, "SEED": 5},
     "02_pvf_sr_equivalence": {"MAP": "open_room", "GAMMA": 0.8},
+    "03_learning_the_sr": {"MAP": "nine_rooms", "RUNS": 8},
+    "04_eigenoptions": {"GAMMA": 0.95, "RUNS": 6},
 }
 
 
@@ -189,12 +191,12 @@ out
 """
 OURS = """
 import ipywidgets
-from eigenlib import plots
+from eigenlib import live, plots
 from eigenlib.widgets import Explorer, slider
 def draw(fig, gamma):
     if gamma > 0.95:
         raise {kind}("planted")
-    return plots.spectra([0, 1, 2], gamma, fig)
+    return live.spectra([0, 1, 2], gamma, fig)
 explorer = Explorer(draw, {{"gamma": slider("γ", 0.5, 0.1, 0.99, 0.01)}}, lambda gamma: "Spectra of three states.")
 try:
     explorer.controls["gamma"].value = 0.97

@@ -5,11 +5,11 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 
-from eigenlib import plots
+from eigenlib import live, plots
 from eigenlib.eigenpurposes import extract_eigenpurposes
 from eigenlib.gridworld import GridWorld
 from eigenlib.representation import laplacian
-from eigenlib.widgets import Screen, explore_spectra
+from eigenlib.widgets import explore_spectra
 
 WORLD = GridWorld.named("four_rooms")
 VALUES = extract_eigenpurposes(laplacian(WORLD.adjacency(self_loops=True)), first="smallest").values
@@ -45,7 +45,7 @@ def test_arrows_point_where_the_actions_go():
 
 
 def test_the_same_figure_gives_the_same_bytes():
-    assert plots.png(plots.spectra(VALUES, 0.9)) == plots.png(plots.spectra(VALUES, 0.9))
+    assert plots.png(live.spectra(VALUES, 0.9)) == plots.png(live.spectra(VALUES, 0.9))
 
 
 def test_show_needs_a_sentence_and_passes_it_on():
@@ -67,8 +67,8 @@ def test_a_moved_explorer_shows_what_a_fresh_one_would(gamma):
 
 
 def test_screens_draw_live_artists_once():
-    fig = plots.spectra(VALUES, 0.9)
-    screen = Screen(fig)
+    fig = live.spectra(VALUES, 0.9)
+    screen = live.Screen(fig)
     assert screen.live
     assert screen.png() == screen.png()
 
