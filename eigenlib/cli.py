@@ -1,4 +1,4 @@
-"""The `eigenlib` command: `eigenlib report`, `eigenlib notebooks`, `eigenlib doctor`."""
+"""The `eigenlib` command: `eigenlib report | notebooks | reference | doctor`."""
 
 from __future__ import annotations
 
@@ -63,6 +63,12 @@ def _parser() -> argparse.ArgumentParser:
     refresh.add_argument("--only", help="notebooks by number or name, separated by commas: 02,05")
     refresh.set_defaults(run=_notebooks)
 
+    reference = commands.add_parser(
+        "reference", help="compute a stored full-scale experiment anew (minutes; resumable)"
+    )
+    reference.add_argument("name", help="control or control_2017")
+    reference.set_defaults(run=_reference)
+
     doctor = commands.add_parser("doctor", help="is this machine ready for the course?")
     doctor.set_defaults(run=_doctor)
     return parser
@@ -94,6 +100,15 @@ def _notebooks(options: argparse.Namespace) -> int:
         state = f"failed in cell [{outcome.failure.cell}]: {outcome.failure.error}" if outcome.failure else "stored"
         print(f"{lesson.name:32} {outcome.seconds:6.1f} s  {state}", flush=True)
     return int(failed > 0)
+
+
+def _reference(options: argparse.Namespace) -> int:
+    from eigenlib.experiments import stored_curves
+    from eigenlib.paths import REFERENCE
+
+    stored_curves(options.name, regenerate=True)
+    print(f"Stored: {REFERENCE / options.name}.npz")
+    return 0
 
 
 def _doctor(options: argparse.Namespace) -> int:

@@ -171,7 +171,8 @@ def run_many(
     folder.mkdir(parents=True, exist_ok=True)
     # Kernels do the work; workers are spawned because papermill's event loop does not survive a fork.
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(min(jobs, len(chosen)), mp_context=context) as pool:
+    jobs = min(jobs, len(chosen))
+    with ProcessPoolExecutor(jobs, mp_context=context, initializer=_share_cores, initargs=(jobs,)) as pool:
         waiting = [
             pool.submit(run, lesson.path, folder / lesson.path.name, dict(parameters), timeout) for lesson in chosen
         ]
@@ -180,6 +181,11 @@ def run_many(
             outcomes.append(done.result())
             tell(outcomes[-1])
     return sorted(outcomes, key=lambda outcome: outcome.name)
+
+
+def _share_cores(jobs: int) -> None:
+    """Kernels side by side get their share of the cores: with all of them each, small products crawl."""
+    os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // jobs)))
 
 
 def hidden_errors(notebook) -> list[str]:

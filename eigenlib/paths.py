@@ -6,4 +6,6 @@ ROOT = Path(__file__).resolve().parent.parent
 NOTEBOOKS = ROOT / "notebooks"
 DATA = ROOT / "data"
 MAPS = DATA / "maps"
+REFERENCE = DATA / "reference"
+CACHE = ROOT / ".cache"
 ASSETS = Path(__file__).resolve().parent / "assets"

@@ -88,7 +88,7 @@ def learn_successor_representation(
     require_discount(gamma)
     first = _start_state(world, start)
     marks = [episodes] if snapshots is None else _require_snapshots(snapshots, episodes)
-    streams = [_stream(rng)] if seeds is None else [_stream(seed) for seed in np.ravel(seeds)]
+    streams = [_stream(rng)] if seeds is None else [_stream(seed) for seed in seeds]
     if seeds is not None and (rng is not None or not streams):
         raise ValueError("Give either rng, for one run, or seeds, at least one integer, one for each run.")
 

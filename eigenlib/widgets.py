@@ -112,7 +112,7 @@ class MazeEditor(anywidget.AnyWidget):
         vector = self.sign * purposes.vectors[:, self.index]
         policy = learn_eigenoption(self.world, vector, self.gamma).policy
         fig = eigenoption(self.world, purposes.values, self.index, vector, policy)
-        alt = "A maze with the chosen eigenvector as colours and its option as arrows; its walls can be edited."
+        alt = "Still picture of the maze editor: eigenvector, landscape, option, eigenvalues. Live, its walls can be edited."
         return _pictured(
             super()._repr_mimebundle_(**kwargs), plots.png(fig, 92), 1100, alt, f"eigenvector {self.index}"
         )

@@ -4,6 +4,8 @@ import os
 
 import pytest
 
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # tests run side by side: before anything imports a BLAS
+
 from eigenlib.doctor import find_browser
 
 

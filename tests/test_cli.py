@@ -68,6 +68,10 @@ def test_parameters_come_from_file_and_line_and_the_line_wins(monkeypatch, tmp_p
     assert seen == {"GAMMA": 0.95, "SEED": 4, "MAP": "open_room", "TIER": "paper"}
 
 
+def test_an_unknown_reference_is_refused_and_the_known_ones_named(capsys):
+    assert "control, control_2017" in refused(capsys, "reference", "everything")
+
+
 def test_no_command_shows_the_help(capsys):
     assert main([]) == 2
     assert "report" in capsys.readouterr().out

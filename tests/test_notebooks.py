@@ -21,6 +21,8 @@ OTHER = {
     "02_pvf_sr_equivalence": {"MAP": "open_room", "GAMMA": 0.8},
     "03_learning_the_sr": {"MAP": "nine_rooms", "RUNS": 8},
     "04_eigenoptions": {"GAMMA": 0.95, "RUNS": 6},
+    "05_diffusion_time": {"GAMMA": 0.95, "RUNS": 3},
+    "06_learning_from_reward": {"SEED": 5},
 }
 
 

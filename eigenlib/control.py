@@ -1,0 +1,256 @@
+"""Do eigenoptions earn? Q-learning that explores with options (§4.1, Fig. 4 and appendix; notebook 06).
+
+Entering the goal pays 1 and ends the episode, everything else pays 0; after `steps` steps the episode ends in any case. The
+*behaviour* chooses uniformly among the four actions and the options that can start where it stands, and an option, once
+chosen, runs until it terminates, enters the goal, or the episode ends. What is *learned* is another policy, the greedy one
+over the four actions alone, so options shape where the agent goes and nothing else. After every step s, a → s′, whether an
+option took it or not,
+
+    Q(s, a) ← Q(s, a) + α (r + γ max_a′ Q(s′, a′) − Q(s, a)),        Q = 0 at first, and always 0 in the goal.
+
+*How it is judged.* After each episode the greedy policy is followed from the start for at most `steps` steps. Two numbers
+are kept, both exact expectations: the discounted `returns`, γⁿ⁻¹ if the n-th step enters the goal, and `reached`, the chance
+to get there in time, which is the undiscounted return. The paper does not say which one its figures show; the authors' 2017
+code adds rewards up undiscounted.
+
+*Ties go to chance.* An agent that knows nothing has Q = 0 everywhere, so the rule for ties decides its curve until it has
+learned. "The first action" would send it up for ever, and make goals above the start easier than goals below. We choose
+uniformly among the best actions, as the 2017 code does; to know nothing is then to walk at random. We need no simulation
+for it: the chance f_n(s) of first entering the goal with step n obeys f_n(s) = Σ_s′ p(s′ | s) f_n−1(s′).
+
+*A little value is all it takes.* Where nothing slips, Q only grows, and Q(s, a) ≤ γ max Q(s′) holds after every update. So
+a greedy step from a state of value v > 0 leads to one of value at least v/γ: no state comes twice, and the way ends in the
+goal. Hence `reached` jumps to 1 when the first value arrives at the start (if `steps` suffice for the way), and before
+that the agent walks at random until it meets some. Getting value to the start quickly is what exploration is for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from operator import index
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from eigenlib.eigenoptions import Option
+from eigenlib.gridworld import GridWorld
+from eigenlib.representation import require_discount, require_positive
+
+Place = int | tuple[int, int]  # a state's number, or its (row, column) on the map, counted from 0
+Duration = int | Literal["2017"] | None
+
+
+class Learned(NamedTuple):
+    """returns, reached: (runs, episodes) of the greedy policy after each episode.  q: (runs, S, A) at the end."""
+
+    returns: np.ndarray
+    reached: np.ndarray
+    q: np.ndarray
+
+
+def q_learning(
+    world: GridWorld,
+    options: Sequence[Option],
+    start: Place,
+    goal: Place,
+    episodes: int = 500,
+    runs: int = 100,
+    step_size: float = 0.1,
+    gamma: float = 0.9,
+    steps: int = 100,
+    rng: int | np.random.Generator | None = None,
+    option_duration: Duration = None,
+) -> Learned:
+    """Off-policy Q-learning over the four actions, exploring with options too (§4.1; notebook 06).
+
+    options: any number, also none.  start, goal: states, or (row, column) pairs.  step_size: α in (0, 1].  γ in [0, 1).
+    rng: an integer seed, or a Generator to draw one from; None is seed 0. Run k is the same however many runs and threads
+        there are, and a shorter run is the beginning of a longer one.
+    option_duration: None lets options run until they terminate. A number cuts them after so many steps. "2017" is what
+        the authors' code of that year does: it overwrites the option's index with that of the action it took, so an
+        option is its first action, done twice, and never more than two steps long.
+    """
+    first, last = require_task(world, start, goal)
+    episodes, runs = require_positive(episodes, "episodes"), require_positive(runs, "runs")
+    discounts = _discounts(gamma, steps)
+    if not 0.0 < step_size <= 1.0:
+        raise ValueError(f"step_size (α) must lie in (0, 1], got {step_size!r}; the paper uses 0.1.")
+    behaviour = *_menu(world, options), *_duration(option_duration, len(discounts))
+
+    from eigenlib import _control_kernels, _kernels  # here, not above: they import numba
+
+    moves, slip = np.ascontiguousarray(world.next_state, dtype=np.int64), float(world.slip)
+    rates, shares = (float(step_size), float(gamma)), _shares(world.slip)
+    streams = _seeds(rng).generate_state(runs, np.uint64)  # the first of many are those of few
+    q, outcomes = np.zeros((runs, world.n_states, world.n_actions)), np.empty((runs, episodes, 2))
+
+    def learn(some: slice) -> None:
+        _control_kernels.q_runs(
+            q[some], outcomes[some], streams[some], moves, slip, *behaviour, (first, last), rates, discounts, shares
+        )
+
+    pieces = min(runs, 8 * _kernels.THREADS)  # more pieces than threads, so that none waits long for the last one
+    ends = [runs * piece // pieces for piece in range(pieces + 1)]
+    with ThreadPoolExecutor(_kernels.THREADS) as threads:  # not prange: see learn_successor_representation
+        list(threads.map(learn, map(slice, ends[:-1], ends[1:])))
+    return Learned(outcomes[..., 0], outcomes[..., 1], q)
+
+
+def evaluate_greedy(
+    world: GridWorld, q, start: Place, goal: Place, gamma: float = 0.9, steps: int = 100
+) -> tuple[np.ndarray, np.ndarray]:
+    """Expected discounted return of the greedy policy, and its chance to reach the goal in time; exact (notebook 06).
+
+    q: (..., S, A).  Returns two arrays of shape (...).  Ties, that is exactly equal values, are broken uniformly.
+    """
+    first, last = require_task(world, start, goal)
+    discounts, q = _discounts(gamma, steps), np.ascontiguousarray(q, dtype=float)
+    if q.shape[-2:] != (world.n_states, world.n_actions):
+        raise ValueError(f"Q has shape (..., {world.n_states}, {world.n_actions}) in this world, got {q.shape}.")
+    if np.isnan(q).any():
+        raise ValueError("Q holds entries that are not numbers (NaN), so no action there is the best.")
+
+    from eigenlib import _control_kernels
+
+    outcomes = np.empty((*q.shape[:-2], 2))
+    moves = np.ascontiguousarray(world.next_state, dtype=np.int64)
+    tables, filled = q.reshape(-1, *q.shape[-2:]), outcomes.reshape(-1, 2)
+    _control_kernels.greedy_outcomes(tables, _shares(world.slip), moves, first, last, discounts, filled)
+    return outcomes[..., 0], outcomes[..., 1]
+
+
+def optimal_return(world: GridWorld, start: Place, goal: Place, gamma: float = 0.9, steps: int = 100) -> float:
+    """The most that any policy can expect within an episode: γ^(distance − 1) where nothing slips."""
+    first, last = require_task(world, start, goal)
+    value = np.zeros(world.n_states)
+    for _ in _discounts(gamma, steps):
+        ahead = gamma * value
+        ahead[last] = 1.0
+        value = np.max(sum(chance * ahead[states] for chance, states in world.outcomes()), axis=1)
+    return float(value[first])
+
+
+# --- what the kernel needs, and refusals ------------------------------------------------------------------------------
+
+
+def require_task(world: GridWorld, start: Place, goal: Place) -> tuple[int, int]:
+    first, last = _state(world, start, "start"), _state(world, goal, "goal")
+    if first == last:
+        raise ValueError(f"start and goal are the same state, {first}: nothing is left to learn. Move one of them.")
+    return first, last
+
+
+def _state(world: GridWorld, place: Place, name: str) -> int:
+    """The number of the state at `place`, or a sentence that says why there is none."""
+    height, width = world.free.shape
+    try:
+        numbers = [index(number) for number in np.ravel(np.asarray(place, dtype=object))]
+    except TypeError:
+        numbers = []
+    if len(numbers) == 1:
+        if not 0 <= numbers[0] < world.n_states:
+            raise ValueError(f"{name} must be one of this world's states 0 to {world.n_states - 1}, got {numbers[0]}.")
+        return numbers[0]
+    if len(numbers) != 2:
+        raise ValueError(f"{name} must be a state's number or a (row, column) pair, got {place!r}.")
+    row, col = numbers
+    if not (0 <= row < height and 0 <= col < width):
+        raise ValueError(
+            f"{name} lies outside the map: it has rows 0 to {height - 1} and columns 0 to {width - 1}, got ({row}, {col})."
+        )
+    if not world.free[row, col]:
+        raise ValueError(f"{name} lies inside a wall, at row {row}, column {col}: choose a free cell (world.cells).")
+    return int(world.state_at[row, col])
+
+
+def _discounts(gamma: float, steps: int) -> np.ndarray:
+    """(steps,) γᵗ."""
+    require_discount(gamma)
+    return float(gamma) ** np.arange(require_positive(steps, "steps"))
+
+
+def _duration(option_duration: Duration, steps: int) -> tuple[int, bool]:
+    """The most steps an option may take, and whether the later ones repeat its first."""
+    if option_duration is None or (isinstance(option_duration, str) and option_duration == "2017"):
+        return (2, True) if option_duration else (steps, False)
+    if isinstance(option_duration, str):
+        raise ValueError(f"option_duration must be None, a number of steps, or '2017', got {option_duration!r}.")
+    return require_positive(option_duration, "option_duration"), False
+
+
+def _shares(slip: float) -> np.ndarray:
+    """(16, 4) the chance to move in each direction when one of the actions in the bits is chosen uniformly."""
+    shares = np.zeros((16, 4))
+    for bits in range(1, 16):
+        best = [action for action in range(4) if bits >> action & 1]
+        for action in best:
+            for turn, chance in ((0, 1 - slip), (1, slip / 2), (-1, slip / 2)):
+                shares[bits, (action + turn) % 4] += chance / len(best)
+    return shares
+
+
+def _menu(world: GridWorld, options: Sequence[Option]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """menu (S, K): the options that can start in s come first; sizes (S,): actions and options to choose from in s;
+    policies (K, S): actions, −1 where the option ends."""
+    n_states, n_actions = world.n_states, world.n_actions
+    if isinstance(options, Option):
+        raise ValueError("options must be a list of options: put the one you have into brackets.")
+    for k, option in enumerate(options):
+        shapes = [np.shape(part) for part in (option.policy, option.initiation, option.termination)]
+        if any(shape != (n_states,) for shape in shapes):
+            raise ValueError(
+                f"Option {k} belongs to another world: its policy has shape {shapes[0]}, this world has {n_states} states. "
+                "Discover the options in this world."
+            )
+    ends = np.array([option.termination for option in options], dtype=bool).reshape(-1, n_states)
+    starts = np.array([option.initiation for option in options], dtype=bool).reshape(-1, n_states) & ~ends
+    policies = np.array([option.policy for option in options], dtype=np.int64).reshape(-1, n_states)
+    wrong = ~ends & ((policies < 0) | (policies >= n_actions))
+    if wrong.any():
+        k, s = np.argwhere(wrong)[0]
+        raise ValueError(
+            f"Option {k} neither ends in state {s} nor names an action there: its policy must be 0 to {n_actions - 1} "
+            f"wherever it does not terminate, got {policies[k, s]}."
+        )
+    policies[ends] = -1
+    _require_ends(world, policies, starts)
+    menu = np.argsort(~starts.T, axis=1, kind="stable")  # small types below: the tables should fit the nearest cache
+    return menu.astype(np.int16), n_actions + starts.sum(axis=0), policies.astype(np.int8)
+
+
+def _require_ends(world: GridWorld, policies: np.ndarray, starts: np.ndarray) -> None:
+    """Refuse options that, once started, can come to where no way leads to their termination."""
+    actions = np.maximum(policies, 0)
+    ahead = [states[np.arange(world.n_states), actions] for _, states in world.outcomes()]  # (K, S) each
+
+    def leads_to(target: np.ndarray) -> np.ndarray:
+        while True:
+            more = target.copy()
+            for states in ahead:
+                more |= (policies >= 0) & np.take_along_axis(target, states, axis=1)
+            if (more == target).all():
+                return target
+            target = more
+
+    stuck = ~leads_to(policies < 0)
+    lost = starts & leads_to(stuck) if stuck.any() else stuck
+    if lost.any():
+        k, s = np.argwhere(lost)[0]
+        row, col = world.cells[s]
+        raise ValueError(
+            f"Option {k} may never terminate when it starts in state {s} (row {row}, column {col}): its policy can go round "
+            "for ever. Let it terminate somewhere on that way."
+        )
+
+
+def _seeds(rng) -> np.random.SeedSequence:
+    if isinstance(rng, np.random.Generator):
+        return np.random.SeedSequence(int(rng.integers(2**63)))
+    try:
+        seed = 0 if rng is None else index(rng)
+    except TypeError:
+        raise ValueError(f"A seed is a whole number or a numpy Generator, got {rng!r}.") from None
+    if seed < 0:
+        raise ValueError(f"A seed cannot be negative, got {seed}.")
+    return np.random.SeedSequence(seed)

@@ -1,0 +1,503 @@
+"""How long a walk over actions and options takes from anywhere to anywhere (§4.1, Fig. 3d; notebook 05).
+
+*The walk.* At every decision the agent chooses uniformly among the four actions and the options that can start where it
+stands. An option runs until it terminates. The diffusion time is the expected time to get from s to g, over all ordered
+pairs of distinct states. Papers differ in three conventions, and so must we be able to:
+
+    cost = "decisions"   every choice costs 1, an option too (this paper)
+    cost = "steps"       every primitive step costs 1, an option its duration (the 2017 code adds 1 for terminating; not we)
+    interrupt = True     an option that crosses g stops there: g is reached when the agent first stands on it
+    interrupt = False    options run on across g: g is reached when the agent first makes a decision there, and the option
+                         that brings it there is paid in full
+    mean or median       both are returned; with few options they differ by orders of magnitude
+
+*One linear system for each goal.* Of n(s) choices in s let N(s, s′) be how many lead to s′ (with slips: the sum of their
+probabilities), N(s, g) those that reach g, and c(s) what they cost together. Then
+
+    n(s) h(s) = c(s) + Σ_{s′ ≠ g} N(s, s′) h(s′)      for all s ≠ g.
+
+Interruption makes N depend on g: a choice that would end in s′ but crosses g moves from N(s, s′) to N(s, g). Without slips
+an option is a path, and walking each path once finds every such move; with slips the option's own chain is solved with g
+as one more end. Options only add to N, c and n, so a curve over the number of options builds them once.
+
+*Why no ordinary solver.* (I − P)⁻¹ has no negative entry and its row sums are the expected numbers of decisions, so the
+condition number of the system (maximum norm) is the longest time itself, up to a factor 2. In four rooms the first
+eigenoptions make that 10⁷, those of an SR learned from one start up to 10¹³, and a solver loses as many digits. So we
+eliminate states as Grassmann, Taksar & Heyman (1985) do: to take p out of the chain, pass its ways on to all that lead to p,
+
+    N(s, s′) += N(s, p) N(p, s′) / r,    c(s) += N(s, p) c(p) / r,    r = N(p, g) + Σ_{s′ left} N(p, s′),
+
+where r, the pivot, is summed anew instead of found as n(p) − N(p, p). Nothing is ever subtracted, so every time is right
+to about twelve digits, however large (O'Cinneide, 1993). States in which no option ends go first: their ways are local,
+so that part of the matrix stays a narrow band.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from itertools import pairwise
+from operator import index
+from typing import Literal, NamedTuple
+
+import numpy as np
+from scipy.sparse.csgraph import connected_components, shortest_path
+
+from eigenlib.eigenoptions import Option
+from eigenlib.gridworld import GridWorld
+from eigenlib.representation import require_positive
+
+Cost = Literal["decisions", "steps"]
+ILL_CONDITIONED = 1e12  # from here on an ordinary solver keeps less than four digits
+_GOALS = 26  # in one piece of work; fixed, so that the number of threads changes nothing
+_TIE = 1e-9  # × expected steps: actions no worse than this are as good as the best
+
+
+class DiffusionWarning(UserWarning):
+    """Times that are right but must be read with care: some are infinite, or far beyond what any walk could show."""
+
+
+class DiffusionTime(NamedTuple):
+    """mean, median: over all ordered pairs of distinct states.  condition: the longest finite time in decisions, which is
+    the condition number of the linear systems up to a factor 2.  unreachable: pairs whose time is infinite.
+    matrix: (S, S) time from row s to column g, 0 on the diagonal; None unless asked for."""
+
+    mean: float
+    median: float
+    condition: float
+    unreachable: int
+    matrix: np.ndarray | None = None
+
+
+class DiffusionCurve(NamedTuple):
+    """counts: (K,) numbers of options.  The rest as in DiffusionTime, one entry for each count."""
+
+    counts: np.ndarray
+    mean: np.ndarray
+    median: np.ndarray
+    condition: np.ndarray
+    unreachable: np.ndarray
+
+
+def diffusion_time(
+    world: GridWorld,
+    options: Sequence[Option] = (),
+    cost: Cost = "decisions",
+    interrupt: bool = True,
+    matrix: bool = False,
+) -> DiffusionTime:
+    """Expected time between two states of the uniform walk over actions and options, exact (§4.1; notebook 05).
+
+    cost, interrupt: the conventions of the module's docstring.  matrix: also return the time of every pair.
+    Where one-way doors may keep the walk from g for ever the time is ∞, and so is the mean; a DiffusionWarning says so.
+    Another one comes with times above ILL_CONDITIONED: they are right, but hardly what anybody wants to average.
+    """
+    given = _require_options(world, options)
+    times = _hitting_times(world, given, [len(options)], cost, interrupt)
+    mean, median, condition, unreachable = (values[0].item() for values in _summarise(times))
+    return DiffusionTime(mean, median, condition, unreachable, times[0, ..., -1].copy() if matrix else None)
+
+
+def diffusion_curve(
+    world: GridWorld,
+    options: Sequence[Option],
+    counts: Sequence[int] | None = None,
+    cost: Cost = "decisions",
+    interrupt: bool = True,
+) -> DiffusionCurve:
+    """The diffusion time with the first k options, for every k in counts (Fig. 3d; notebook 05).
+
+    counts: increasing; None is 0, 2, 4, … up to all options.  Entry i is diffusion_time(world, options[:counts[i]], …),
+    to the last digit or nearly.
+    """
+    given = _require_options(world, options)
+    try:
+        marks = [index(count) for count in (range(0, len(options) + 1, 2) if counts is None else counts)]
+    except TypeError:
+        raise ValueError(f"counts must be whole numbers of options, got {counts!r}.") from None
+    if not marks or marks[0] < 0 or marks[-1] > len(options) or any(b <= a for a, b in pairwise(marks)):
+        raise ValueError(
+            f"counts must be increasing numbers between 0 and the {len(options)} options given, got {marks}: sort them, "
+            "drop repeats, or discover more options."
+        )
+    return DiffusionCurve(np.array(marks), *_summarise(_hitting_times(world, given, marks, cost, interrupt)))
+
+
+def subgoal_option(world: GridWorld, goal: int) -> Option:
+    """The option that goes to one state from everywhere by the shortest way and terminates there (notebook 05).
+
+    Shortest is fewest expected steps, found by policy iteration; ties go to the first action in the order up, right, down,
+    left. It starts where some policy reaches the goal surely: not where a one-way door is, or might be, in between.
+    It always terminates: each step brings the expected steps to go, v, down by at least ½, a tie's tolerance included.
+    """
+    try:
+        goal = index(goal)
+    except TypeError:
+        raise ValueError(f"A subgoal is a state's number, got {goal!r}.") from None
+    if not 0 <= goal < world.n_states:
+        raise ValueError(f"A subgoal must be one of the states 0 to {world.n_states - 1} of this world, got {goal}.")
+    states, ways = np.arange(world.n_states), world.outcomes()
+    sure, safe = states >= 0, world.next_state >= 0
+    while True:  # sure shrinks to the states that reach the goal by actions which never leave it
+        reached, policy = states == goal, np.full(world.n_states, -1)
+        while True:
+            nearer = safe & np.any([reached[ahead] for _, ahead in ways], axis=0)
+            new = nearer.any(axis=1) & ~reached
+            if not new.any():
+                break
+            policy[new] = np.argmax(nearer[new], axis=1)
+            reached = reached | new
+        if (reached == sure).all():
+            break
+        sure, safe = reached, np.all([reached[ahead] for _, ahead in ways], axis=0)
+    start = policy >= 0
+    while True:
+        chain = np.zeros((world.n_states, world.n_states))
+        for probability, ahead in ways:
+            chain[states, ahead[states, policy]] += probability * start
+        value = np.linalg.solve(np.eye(world.n_states) - chain, start.astype(float))
+        steps = np.where(safe, 1 + np.sum([p * value[ahead] for p, ahead in ways], axis=0), np.inf)
+        best = steps.min(axis=1)
+        tie = np.minimum(_TIE * best, 0.5)
+        better = start & (best < value - tie)
+        if not better.any():
+            break
+        policy[better] = np.argmin(steps[better], axis=1)
+    policy = np.where(start, np.argmax(steps <= (best + tie)[:, None], axis=1), -1)
+    return Option(policy=policy, initiation=start, termination=~start)
+
+
+def random_subgoal_options(world: GridWorld, count: int, rng: np.random.Generator) -> list[Option]:
+    """`count` subgoal options at states drawn uniformly, with repetition: there may be more options than states."""
+    count = require_positive(count, "count")
+    made: dict[int, Option] = {}
+    goals = [int(goal) for goal in rng.integers(world.n_states, size=count)]
+    return [made[g] if g in made else made.setdefault(g, subgoal_option(world, g)) for g in goals]
+
+
+# --- the systems ----------------------------------------------------------------------------------------------------
+
+
+class _Options(NamedTuple):
+    """k options as arrays. Ends are numbered in the order in which options first end there: the first options', first."""
+
+    starts: np.ndarray  # (k, S) bool
+    running: np.ndarray  # (k, S) bool: where they do not terminate
+    leads: list[tuple[float, np.ndarray]]  # (probability, (k, S) next state), the same state where they have terminated
+    ends: np.ndarray  # (E,) states in which some option ends
+    n_ends: np.ndarray  # (k + 1,) how many of them the first options have
+
+
+class _System(NamedTuple):
+    """What the systems of all goals have in common for one number of options."""
+
+    ways: np.ndarray  # (S, S) the part of N that no goal changes, rows and columns sorted as `order`
+    choices: np.ndarray  # (S,) n
+    paid: np.ndarray  # (S,) the steps of all choices together
+    order: np.ndarray  # (S,) states in which options end, by their number, then the others row by row
+    band: int  # how far apart in this order the ways between the others reach
+    hopeless: np.ndarray | None  # (S, S) whether the walk from s may never come to g; None if it always does
+
+
+def _hitting_times(world: GridWorld, given: _Options, marks: list[int], cost: Cost, interrupt: bool) -> np.ndarray:
+    """(K, S, S, M) expected times from s to g with the first marks[k] options: decisions and, if M = 2, steps."""
+    if cost not in ("decisions", "steps"):
+        raise ValueError(
+            f"cost must be 'decisions' (a choice costs 1) or 'steps' (a primitive step does), not {cost!r}."
+        )
+    if world.n_states < 2:
+        raise ValueError(
+            "The diffusion time is a mean over pairs of distinct states, but this world has one state only."
+        )
+    follow, eliminate, threads = _compiled()
+    end, took = _paths(given)  # used only where nothing slips
+    systems = _systems(world, given, marks, interrupt, end, took)
+    shape = (world.n_states, world.n_states, 1 + (cost == "steps"))
+    times = np.empty((len(marks), *shape))
+    column = np.argsort(np.concatenate([given.ends, np.setdiff1d(np.arange(world.n_states), given.ends)]))
+
+    def piece(goals: np.ndarray) -> None:
+        """The times to some goals, for all marks; what interruption changes is kept apart from what goals share."""
+        cut = np.zeros((len(goals), world.n_states, len(given.ends)))  # N into each end
+        into, spent = np.zeros(cut.shape[:2]), np.zeros(cut.shape[:2])  # N into g, and steps
+        slot = np.full(world.n_states, -1)
+        slot[goals] = np.arange(len(goals))
+        for k, (done, mark) in enumerate(pairwise([0, *marks])):
+            if interrupt and not world.slip:
+                new = slice(done, mark)
+                follow(given.leads[0][1][new], given.starts[new], end[new], took[new], slot, column, cut, into, spent)
+            elif interrupt:
+                for o in range(done, mark):
+                    at, result = _outcome(given, o, goals)
+                    cut[..., column[at]] += result[..., 2:]
+                    into += result[..., 1]
+                    spent += result[..., 0]
+            ways, choices, paid, order, band, hopeless = systems[k]
+            h = np.empty((*into.shape, shape[2]))  # costs, and then the solution
+            h[..., 0] = choices
+            h[..., 1:] = (paid + spent)[..., None]
+            lost = np.zeros(into.shape, dtype=bool) if hopeless is None else hopeless[:, goals].T
+            # The pivot of a hopeless state could be 0. It has no influence on the others, so any way out will do.
+            eliminate(ways, cut, into + lost, h, order, np.argsort(order)[goals], given.n_ends[mark], band, h)
+            h[lost] = np.inf
+            times[k][:, goals] = h.swapaxes(0, 1)
+
+    # Threads around loops that release the GIL, and not prange: see representation.learn_successor_representation.
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(piece, np.split(np.arange(world.n_states), range(_GOALS, world.n_states, _GOALS))))
+    return times
+
+
+def _systems(world: GridWorld, given: _Options, marks: list[int], interrupt: bool, end, took) -> list[_System]:
+    """The systems for each mark. Interrupted options that slip are left to the goals: they have nothing in common."""
+    states = np.arange(world.n_states)
+    edges = world.transition_matrix(sparse_result=True)
+    connected = connected_components(edges, directed=True, connection="strong", return_labels=False) == 1
+    ways, paid = world.n_actions * edges.toarray(), np.full(world.n_states, float(world.n_actions))
+    systems = []
+    for done, mark in pairwise([0, *marks]):
+        starts = given.starts[done:mark]
+        if not world.slip:
+            at = np.nonzero(starts)[1] * world.n_states + end[done:mark][starts]
+            ways += np.bincount(at, minlength=ways.size).reshape(ways.shape)
+            paid += (took[done:mark] * starts).sum(axis=0)
+        elif not interrupt:
+            for o in range(done, mark):
+                at, result = _outcome(given, o, np.flatnonzero(~given.running[o])[:1])  # no goal: it has ended there
+                ways[:, at] += result[0, :, 2:]
+                paid += result[0, :, 0]
+        ends = given.ends[: given.n_ends[mark]]
+        order = np.concatenate([ends, np.setdiff1d(states, ends)])
+        in_order = ways[np.ix_(order, order)]
+        hopeless = None if connected else _hopeless(edges, edges if interrupt else ways)
+        choices = world.n_actions + given.starts[:mark].sum(axis=0)
+        systems.append(
+            _System(in_order, choices, paid.copy(), order, _band(in_order[len(ends) :, len(ends) :]), hopeless)
+        )
+    return systems
+
+
+def _paths(given: _Options) -> tuple[np.ndarray, np.ndarray]:
+    """(k, S) the state in which an option from s ends and its steps until then, where nothing slips."""
+    path = given.leads[0][1]
+    here = np.arange(path.size)
+    ahead = (path + (here - here % path.shape[-1]).reshape(path.shape)).ravel()
+    steps = given.running.ravel().astype(np.int64)
+    for _ in range(path.shape[-1].bit_length()):  # paths of 1, 2, 4, … steps; none visits a state twice
+        steps = steps + steps[ahead]
+        ahead = ahead[ahead]
+    return (ahead % path.shape[-1]).reshape(path.shape), steps.reshape(path.shape)
+
+
+def _outcome(given: _Options, o: int, goals: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Where option o leads when its actions slip: its ends, (E,), and (G, S, 2 + E) from s, stopping at each of the goals:
+    expected steps, the chance to stop at the goal, the chance of each end. 0 where it does not start."""
+    running, n_states = given.running[o], given.running.shape[1]
+    states = np.arange(n_states)
+    chain = np.zeros((n_states, n_states))
+    for probability, ahead in given.leads:
+        chain[states, ahead[o]] += probability * running
+    at = np.flatnonzero(chain.any(axis=0) & ~running)
+    result = np.empty((len(goals), n_states, 2 + len(at)))
+    result[..., 0] = running
+    result[..., 1] = (chain * running)[:, goals].T
+    result[..., 2:] = chain[:, at]
+    leave = np.tile(chain[:, at].sum(axis=1) + ~running, (len(goals), 1))
+    none = np.empty((*leave.shape, 0))
+    _, eliminate, _ = _compiled()
+    eliminate(chain * running, none, leave, result, states, goals, 0, _band(chain), result)
+    return at, result * given.starts[o][:, None]
+
+
+def _hopeless(edges, ahead) -> np.ndarray:
+    """(S, S) whether the walk from s may end up, before it reaches g, where no way leads to g.
+
+    edges: (S, S) the ways of actions, which decide what can be reached at all.  ahead: (S, S) all ways that g cannot stop.
+    """
+    lost = ~np.isfinite(shortest_path(edges, unweighted=True))
+    while True:
+        wider = lost | (ahead @ lost > 0)
+        np.fill_diagonal(wider, False)
+        if (wider == lost).all():
+            return lost
+        lost = wider
+
+
+def _summarise(times: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """mean, median, condition and number of infinite pairs, each (K,), of times (K, S, S, M); warns once if it must."""
+    pairs = times[:, ~np.eye(times.shape[1], dtype=bool)]  # (K, S(S−1), M)
+    finite = np.isfinite(pairs[..., 0])
+    condition = np.where(finite, pairs[..., 0], 0.0).max(axis=1)
+    unreachable = (~finite).sum(axis=1)
+    if unreachable.any():
+        warnings.warn(
+            f"For {unreachable.max()} of {pairs.shape[1]} pairs the walk may never reach the goal (one-way doors), so their "
+            "times and the mean are infinite: read the median.",
+            DiffusionWarning,
+            stacklevel=3,
+        )
+    if condition.max() > ILL_CONDITIONED:
+        warnings.warn(
+            f"The longest time is {condition.max():.1e} decisions, which is also the condition number of the system: these "
+            "digits are right, because nothing was subtracted, but an ordinary solver would return noise, and few such "
+            "pairs make up the mean, so read the median.",
+            DiffusionWarning,
+            stacklevel=3,
+        )
+    return pairs[..., -1].mean(axis=1), np.median(pairs[..., -1], axis=1), condition, unreachable
+
+
+def _require_options(world: GridWorld, options) -> _Options:
+    """The options as arrays, or a sentence about the first one that is wrong."""
+    if isinstance(options, Option):
+        raise ValueError("options must be a list of options: put a single one in brackets.")
+    shape = (world.n_states,)
+    for o, option in enumerate(options):
+        parts = [np.shape(part) for part in (option.policy, option.initiation, option.termination)]
+        if parts != [shape] * 3:
+            raise ValueError(
+                f"Option {o} was made for another world: its policy, initiation and termination have shapes {parts}, but "
+                f"this world has {world.n_states} states. Discover options in the world in which they are used."
+            )
+    wide = (len(options), world.n_states)
+    policies = np.array([option.policy for option in options], dtype=np.int64).reshape(wide)
+    starts = np.array([option.initiation for option in options], dtype=bool).reshape(wide)
+    running = ~np.array([option.termination for option in options], dtype=bool).reshape(wide)
+    bad = running & ((policies < 0) | (policies >= world.n_actions))
+    if bad.any():
+        o, s = np.argwhere(bad)[0]
+        raise ValueError(
+            f"Option {o} does not terminate in state {s} but has no action there: policy says {policies[o, s]}."
+        )
+    bad = starts & ~running
+    if bad.any():
+        o, s = np.argwhere(bad)[0]
+        raise ValueError(f"Option {o} may start in state {s}, where it terminates at once: let it do one or the other.")
+    states = np.arange(world.n_states)
+    leads = [(p, np.where(running, ahead[states, policies], states)) for p, ahead in world.outcomes()]
+    # Indices into the flattened arrays: many times faster than take_along_axis on arrays of this size.
+    shift = world.n_states * np.arange(len(policies))[:, None]
+    flat = [ahead + shift for _, ahead in leads]
+    ended = ~running
+    while True:
+        more = ended.copy()
+        for ahead in flat:
+            more |= ended.ravel()[ahead]
+        if (more == ended).all():
+            break
+        ended = more
+    if not ended.all():
+        o, s = np.argwhere(~ended)[0]
+        raise ValueError(
+            f"Option {o} never terminates once it is in state {s}: no way leads from there to where it ends."
+        )
+    ends_here = np.zeros((len(policies) + 1, world.n_states), dtype=bool)
+    for ahead in flat:
+        ends_here.ravel()[ahead[running]] = True
+    ends_here[:-1] &= ~running
+    ends_here[-1] = True  # so that argmax is k where no option ends
+    first = np.argmax(ends_here, axis=0)
+    n_ends = np.searchsorted(np.sort(first), np.arange(len(policies) + 1))
+    return _Options(starts, running, leads, np.argsort(first, kind="stable")[: n_ends[-1]], n_ends)
+
+
+def _band(ways: np.ndarray) -> int:
+    """How far from the diagonal the entries of a square matrix reach."""
+    rows, columns = np.nonzero(ways)
+    return int(np.abs(rows - columns).max(initial=0))
+
+
+# --- the two loops that are compiled --------------------------------------------------------------------------------
+
+
+@cache
+def _compiled():
+    """Both loops, compiled when first needed (numba takes 0.6 s to import), and the number of threads to use."""
+    from numba import njit
+
+    from eigenlib._kernels import THREADS
+
+    return njit(cache=True, nogil=True)(_follow), njit(cache=True, nogil=True)(_eliminate), THREADS
+
+
+def _follow(path, starts, end, took, slot, column, cut, into, spent):
+    """Walk every option's path from every state once and move its way to each goal that it crosses.
+
+    path, end, took: (k, S) next state, last state, steps to it.  slot: (S,) a goal's row in cut, −1 for other states.
+    cut: (G, S, E), into, spent: (G, S), changed in place. All numbers are whole, so nothing is rounded.
+    """
+    for o in range(path.shape[0]):
+        for s in range(path.shape[1]):
+            if starts[o, s]:
+                last = end[o, s]
+                g = path[o, s]
+                while g != last:
+                    k = slot[g]
+                    if k >= 0:
+                        cut[k, s, column[last]] -= 1
+                        into[k, s] += 1
+                        spent[k, s] -= took[o, g]
+                    g = path[o, g]
+
+
+def _eliminate(ways, cut, leave, costs, order, place, n_ends, band, solution):
+    """Solve r(s) h(s) = c(s) + Σ_{s′} N(s, s′) h(s′) for each goal without a subtraction (see the module's docstring).
+
+    ways: (S, S), cut: (G, S, ≥ n_ends), leave: (G, S): N = ways + cut, and what leads into the goal beside N(s, g).
+    costs, solution: (G, S, M), may be one array.  order: (S,) the state in each row of ways; the other arrays are indexed
+    by state.  place: (G,) the goals' rows.  Beyond its first n_ends rows and columns, ways is a matrix of that bandwidth.
+    """
+    n_goals, n_states, n_costs = costs.shape
+    shift = n_costs + 1  # a row: costs, the way into the goal, the ways to other states
+    work = np.zeros((n_states, shift + n_states))
+    rest, x = np.empty(n_states), np.zeros((n_costs, n_states))
+    for k in range(n_goals):
+        goal = place[k]
+        for i in range(n_states):
+            row, s = work[i], order[i]
+            for m in range(n_costs):
+                row[m] = costs[k, s, m]
+            row[n_costs] = leave[k, s] + ways[i, goal]
+            if goal < n_ends:
+                row[n_costs] += cut[k, s, goal]
+            for j in range(n_ends):
+                row[shift + j] = ways[i, j] + cut[k, s, j]
+            low, high = (max(n_ends, i - band), min(n_states, i + band + 1)) if i >= n_ends else (n_ends, n_states)
+            for j in range(low, high):
+                row[shift + j] = ways[i, j]
+            row[shift + goal] = 0.0
+        for p in range(n_states - 1, -1, -1):
+            if p == goal:
+                continue
+            pivot, dense, low = work[p], min(n_ends, p), max(n_ends, p - band)
+            total = 0.0
+            for j in range(n_costs, shift + dense):
+                total += pivot[j]
+            for j in range(shift + low, shift + p):
+                total += pivot[j]
+            rest[p] = total
+            for begin, stop in ((0, dense), (low, p)):
+                for i in range(begin, stop):
+                    row = work[i]
+                    share = row[shift + p]
+                    if share != 0.0:
+                        share /= total
+                        for j in range(shift + dense):
+                            row[j] += share * pivot[j]
+                        for j in range(shift + low, shift + p):
+                            row[j] += share * pivot[j]
+        for p in range(n_states):
+            row, dense, low = work[p], min(n_ends, p), max(n_ends, p - band)
+            for m in range(n_costs):
+                h = 0.0
+                if p != goal:
+                    h = row[m]
+                    for j in range(dense):
+                        h += row[shift + j] * x[m, j]
+                    for j in range(low, p):
+                        h += row[shift + j] * x[m, j]
+                    h /= rest[p]
+                x[m, p] = h
+                solution[k, order[p], m] = h
