@@ -13,8 +13,8 @@ import time
 
 import numpy as np
 
-from eigenlib.diffusion import diffusion_curve, diffusion_time, random_subgoal_options
-from eigenlib.eigenoptions import Option, discover_eigenoptions
+from eigenlib.diffusion import diffusion_curve, diffusion_time
+from eigenlib.eigenoptions import Option, discover_eigenoptions, random_subgoal_options
 from eigenlib.eigenpurposes import extract_eigenpurposes
 from eigenlib.gridworld import GridWorld
 from eigenlib.representation import successor_representation

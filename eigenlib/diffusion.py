@@ -37,7 +37,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
 from itertools import pairwise
 from operator import index
 from typing import Literal, NamedTuple
@@ -47,12 +46,10 @@ from scipy.sparse.csgraph import connected_components, shortest_path
 
 from eigenlib.eigenoptions import Option
 from eigenlib.gridworld import GridWorld
-from eigenlib.representation import require_positive
 
 Cost = Literal["decisions", "steps"]
 ILL_CONDITIONED = 1e12  # from here on an ordinary solver keeps less than four digits
 _GOALS = 26  # in one piece of work; fixed, so that the number of threads changes nothing
-_TIE = 1e-9  # × expected steps: actions no worse than this are as good as the best
 
 
 class DiffusionWarning(UserWarning):
@@ -125,58 +122,6 @@ def diffusion_curve(
     return DiffusionCurve(np.array(marks), *_summarise(_hitting_times(world, given, marks, cost, interrupt)))
 
 
-def subgoal_option(world: GridWorld, goal: int) -> Option:
-    """The option that goes to one state from everywhere by the shortest way and terminates there (notebook 05).
-
-    Shortest is fewest expected steps, found by policy iteration; ties go to the first action in the order up, right, down,
-    left. It starts where some policy reaches the goal surely: not where a one-way door is, or might be, in between.
-    It always terminates: each step brings the expected steps to go, v, down by at least ½, a tie's tolerance included.
-    """
-    try:
-        goal = index(goal)
-    except TypeError:
-        raise ValueError(f"A subgoal is a state's number, got {goal!r}.") from None
-    if not 0 <= goal < world.n_states:
-        raise ValueError(f"A subgoal must be one of the states 0 to {world.n_states - 1} of this world, got {goal}.")
-    states, ways = np.arange(world.n_states), world.outcomes()
-    sure, safe = states >= 0, world.next_state >= 0
-    while True:  # sure shrinks to the states that reach the goal by actions which never leave it
-        reached, policy = states == goal, np.full(world.n_states, -1)
-        while True:
-            nearer = safe & np.any([reached[ahead] for _, ahead in ways], axis=0)
-            new = nearer.any(axis=1) & ~reached
-            if not new.any():
-                break
-            policy[new] = np.argmax(nearer[new], axis=1)
-            reached = reached | new
-        if (reached == sure).all():
-            break
-        sure, safe = reached, np.all([reached[ahead] for _, ahead in ways], axis=0)
-    start = policy >= 0
-    while True:
-        chain = np.zeros((world.n_states, world.n_states))
-        for probability, ahead in ways:
-            chain[states, ahead[states, policy]] += probability * start
-        value = np.linalg.solve(np.eye(world.n_states) - chain, start.astype(float))
-        steps = np.where(safe, 1 + np.sum([p * value[ahead] for p, ahead in ways], axis=0), np.inf)
-        best = steps.min(axis=1)
-        tie = np.minimum(_TIE * best, 0.5)
-        better = start & (best < value - tie)
-        if not better.any():
-            break
-        policy[better] = np.argmin(steps[better], axis=1)
-    policy = np.where(start, np.argmax(steps <= (best + tie)[:, None], axis=1), -1)
-    return Option(policy=policy, initiation=start, termination=~start)
-
-
-def random_subgoal_options(world: GridWorld, count: int, rng: np.random.Generator) -> list[Option]:
-    """`count` subgoal options at states drawn uniformly, with repetition: there may be more options than states."""
-    count = require_positive(count, "count")
-    made: dict[int, Option] = {}
-    goals = [int(goal) for goal in rng.integers(world.n_states, size=count)]
-    return [made[g] if g in made else made.setdefault(g, subgoal_option(world, g)) for g in goals]
-
-
 # --- the systems ----------------------------------------------------------------------------------------------------
 
 
@@ -211,7 +156,9 @@ def _hitting_times(world: GridWorld, given: _Options, marks: list[int], cost: Co
         raise ValueError(
             "The diffusion time is a mean over pairs of distinct states, but this world has one state only."
         )
-    follow, eliminate, threads = _compiled()
+    from eigenlib._diffusion_kernels import eliminate, follow  # here, not above: they import numba
+    from eigenlib._kernels import THREADS
+
     end, took = _paths(given)  # used only where nothing slips
     systems = _systems(world, given, marks, interrupt, end, took)
     shape = (world.n_states, world.n_states, 1 + (cost == "steps"))
@@ -245,7 +192,7 @@ def _hitting_times(world: GridWorld, given: _Options, marks: list[int], cost: Co
             times[k][:, goals] = h.swapaxes(0, 1)
 
     # Threads around loops that release the GIL, and not prange: see representation.learn_successor_representation.
-    with ThreadPoolExecutor(threads) as pool:
+    with ThreadPoolExecutor(THREADS) as pool:
         list(pool.map(piece, np.split(np.arange(world.n_states), range(_GOALS, world.n_states, _GOALS))))
     return times
 
@@ -306,7 +253,8 @@ def _outcome(given: _Options, o: int, goals: np.ndarray) -> tuple[np.ndarray, np
     result[..., 2:] = chain[:, at]
     leave = np.tile(chain[:, at].sum(axis=1) + ~running, (len(goals), 1))
     none = np.empty((*leave.shape, 0))
-    _, eliminate, _ = _compiled()
+    from eigenlib._diffusion_kernels import eliminate
+
     eliminate(chain * running, none, leave, result, states, goals, 0, _band(chain), result)
     return at, result * given.starts[o][:, None]
 
@@ -407,97 +355,3 @@ def _band(ways: np.ndarray) -> int:
     """How far from the diagonal the entries of a square matrix reach."""
     rows, columns = np.nonzero(ways)
     return int(np.abs(rows - columns).max(initial=0))
-
-
-# --- the two loops that are compiled --------------------------------------------------------------------------------
-
-
-@cache
-def _compiled():
-    """Both loops, compiled when first needed (numba takes 0.6 s to import), and the number of threads to use."""
-    from numba import njit
-
-    from eigenlib._kernels import THREADS
-
-    return njit(cache=True, nogil=True)(_follow), njit(cache=True, nogil=True)(_eliminate), THREADS
-
-
-def _follow(path, starts, end, took, slot, column, cut, into, spent):
-    """Walk every option's path from every state once and move its way to each goal that it crosses.
-
-    path, end, took: (k, S) next state, last state, steps to it.  slot: (S,) a goal's row in cut, −1 for other states.
-    cut: (G, S, E), into, spent: (G, S), changed in place. All numbers are whole, so nothing is rounded.
-    """
-    for o in range(path.shape[0]):
-        for s in range(path.shape[1]):
-            if starts[o, s]:
-                last = end[o, s]
-                g = path[o, s]
-                while g != last:
-                    k = slot[g]
-                    if k >= 0:
-                        cut[k, s, column[last]] -= 1
-                        into[k, s] += 1
-                        spent[k, s] -= took[o, g]
-                    g = path[o, g]
-
-
-def _eliminate(ways, cut, leave, costs, order, place, n_ends, band, solution):
-    """Solve r(s) h(s) = c(s) + Σ_{s′} N(s, s′) h(s′) for each goal without a subtraction (see the module's docstring).
-
-    ways: (S, S), cut: (G, S, ≥ n_ends), leave: (G, S): N = ways + cut, and what leads into the goal beside N(s, g).
-    costs, solution: (G, S, M), may be one array.  order: (S,) the state in each row of ways; the other arrays are indexed
-    by state.  place: (G,) the goals' rows.  Beyond its first n_ends rows and columns, ways is a matrix of that bandwidth.
-    """
-    n_goals, n_states, n_costs = costs.shape
-    shift = n_costs + 1  # a row: costs, the way into the goal, the ways to other states
-    work = np.zeros((n_states, shift + n_states))
-    rest, x = np.empty(n_states), np.zeros((n_costs, n_states))
-    for k in range(n_goals):
-        goal = place[k]
-        for i in range(n_states):
-            row, s = work[i], order[i]
-            for m in range(n_costs):
-                row[m] = costs[k, s, m]
-            row[n_costs] = leave[k, s] + ways[i, goal]
-            if goal < n_ends:
-                row[n_costs] += cut[k, s, goal]
-            for j in range(n_ends):
-                row[shift + j] = ways[i, j] + cut[k, s, j]
-            low, high = (max(n_ends, i - band), min(n_states, i + band + 1)) if i >= n_ends else (n_ends, n_states)
-            for j in range(low, high):
-                row[shift + j] = ways[i, j]
-            row[shift + goal] = 0.0
-        for p in range(n_states - 1, -1, -1):
-            if p == goal:
-                continue
-            pivot, dense, low = work[p], min(n_ends, p), max(n_ends, p - band)
-            total = 0.0
-            for j in range(n_costs, shift + dense):
-                total += pivot[j]
-            for j in range(shift + low, shift + p):
-                total += pivot[j]
-            rest[p] = total
-            for begin, stop in ((0, dense), (low, p)):
-                for i in range(begin, stop):
-                    row = work[i]
-                    share = row[shift + p]
-                    if share != 0.0:
-                        share /= total
-                        for j in range(shift + dense):
-                            row[j] += share * pivot[j]
-                        for j in range(shift + low, shift + p):
-                            row[j] += share * pivot[j]
-        for p in range(n_states):
-            row, dense, low = work[p], min(n_ends, p), max(n_ends, p - band)
-            for m in range(n_costs):
-                h = 0.0
-                if p != goal:
-                    h = row[m]
-                    for j in range(dense):
-                        h += row[shift + j] * x[m, j]
-                    for j in range(low, p):
-                        h += row[shift + j] * x[m, j]
-                    h /= rest[p]
-                x[m, p] = h
-                solution[k, order[p], m] = h

@@ -25,6 +25,7 @@ dᵀv in a sweep: it would take millions of sweeps to reach θ, and there are hu
 from __future__ import annotations
 
 from dataclasses import dataclass
+from operator import index
 
 import numpy as np
 from scipy import sparse
@@ -97,6 +98,58 @@ def discover_eigenoptions(
             + ("ask for fewer." if both_signs else "use both signs, or ask for fewer.")
         )
     return options
+
+
+def subgoal_option(world: GridWorld, goal: int) -> Option:
+    """The option that goes to one state from everywhere by the shortest way and terminates there (notebook 05).
+
+    Shortest is fewest expected steps, found by policy iteration; ties go to the first action in the order up, right, down,
+    left. It starts where some policy reaches the goal surely: not where a one-way door is, or might be, in between.
+    It always terminates: each step brings the expected steps to go, v, down by at least ½, a tie's tolerance included.
+    """
+    try:
+        goal = index(goal)
+    except TypeError:
+        raise ValueError(f"A subgoal is a state's number, got {goal!r}.") from None
+    if not 0 <= goal < world.n_states:
+        raise ValueError(f"A subgoal must be one of the states 0 to {world.n_states - 1} of this world, got {goal}.")
+    states, ways = np.arange(world.n_states), world.outcomes()
+    sure, safe = states >= 0, world.next_state >= 0
+    while True:  # sure shrinks to the states that reach the goal by actions which never leave it
+        reached, policy = states == goal, np.full(world.n_states, -1)
+        while True:
+            nearer = safe & np.any([reached[ahead] for _, ahead in ways], axis=0)
+            new = nearer.any(axis=1) & ~reached
+            if not new.any():
+                break
+            policy[new] = np.argmax(nearer[new], axis=1)
+            reached = reached | new
+        if (reached == sure).all():
+            break
+        sure, safe = reached, np.all([reached[ahead] for _, ahead in ways], axis=0)
+    start = policy >= 0
+    while True:
+        chain = np.zeros((world.n_states, world.n_states))
+        for probability, ahead in ways:
+            chain[states, ahead[states, policy]] += probability * start
+        value = np.linalg.solve(np.eye(world.n_states) - chain, start.astype(float))
+        steps = np.where(safe, 1 + np.sum([p * value[ahead] for p, ahead in ways], axis=0), np.inf)
+        best = steps.min(axis=1)
+        tie = np.minimum(_ZERO * best, 0.5)
+        better = start & (best < value - tie)
+        if not better.any():
+            break
+        policy[better] = np.argmin(steps[better], axis=1)
+    policy = np.where(start, np.argmax(steps <= (best + tie)[:, None], axis=1), -1)
+    return Option(policy=policy, initiation=start, termination=~start)
+
+
+def random_subgoal_options(world: GridWorld, count: int, rng: np.random.Generator) -> list[Option]:
+    """`count` subgoal options at states drawn uniformly, with repetition: there may be more options than states."""
+    count = require_positive(count, "count")
+    made: dict[int, Option] = {}
+    goals = [int(goal) for goal in rng.integers(world.n_states, size=count)]
+    return [made[g] if g in made else made.setdefault(g, subgoal_option(world, g)) for g in goals]
 
 
 def _solve(world: GridWorld, purposes: np.ndarray, gamma: float, origins=None) -> list[Option]:

@@ -126,6 +126,8 @@ def run(path: Path, output: Path, parameters: Mapping[str, Any], timeout: float 
     from papermill.exceptions import PapermillExecutionError
 
     logging.getLogger("papermill").setLevel(logging.ERROR)
+    # The lessons' matrices are small: one thread is fastest, and two that wait for a busy core take five times as long.
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
     lesson, begin = Lesson(path), time.perf_counter()
     mine = {name: value for name, value in parameters.items() if name in lesson.parameters}
     problem = ""
@@ -171,8 +173,7 @@ def run_many(
     folder.mkdir(parents=True, exist_ok=True)
     # Kernels do the work; workers are spawned because papermill's event loop does not survive a fork.
     context = multiprocessing.get_context("spawn")
-    jobs = min(jobs, len(chosen))
-    with ProcessPoolExecutor(jobs, mp_context=context, initializer=_share_cores, initargs=(jobs,)) as pool:
+    with ProcessPoolExecutor(min(jobs, len(chosen)), mp_context=context) as pool:
         waiting = [
             pool.submit(run, lesson.path, folder / lesson.path.name, dict(parameters), timeout) for lesson in chosen
         ]
@@ -181,11 +182,6 @@ def run_many(
             outcomes.append(done.result())
             tell(outcomes[-1])
     return sorted(outcomes, key=lambda outcome: outcome.name)
-
-
-def _share_cores(jobs: int) -> None:
-    """Kernels side by side get their share of the cores: with all of them each, small products crawl."""
-    os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // jobs)))
 
 
 def hidden_errors(notebook) -> list[str]:

@@ -10,15 +10,19 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from worlds import worlds
 
-from eigenlib import diffusion
+from eigenlib import _kernels, diffusion
 from eigenlib.diffusion import (
     DiffusionWarning,
     diffusion_curve,
     diffusion_time,
+)
+from eigenlib.eigenoptions import (
+    Option,
+    discover_eigenoptions,
+    learn_eigenoption,
     random_subgoal_options,
     subgoal_option,
 )
-from eigenlib.eigenoptions import Option, discover_eigenoptions, learn_eigenoption
 from eigenlib.eigenpurposes import extract_eigenpurposes
 from eigenlib.gridworld import GridWorld
 from eigenlib.representation import laplacian, successor_representation
@@ -425,9 +429,8 @@ def test_threads_change_nothing(cost, interrupt, slip, monkeypatch):
     world = GridWorld.named("four_rooms", slip=slip)
     options = discover_eigenoptions(world, PURPOSES, count=6)
     expected = times(world, options, cost, interrupt)
-    follow, eliminate, _ = diffusion._compiled()
     for threads, piece in ((1, 26), (2, 26), (7, 26), (3, 1), (1, 1000)):
-        monkeypatch.setattr(diffusion, "_compiled", lambda threads=threads: (follow, eliminate, threads))
+        monkeypatch.setattr(_kernels, "THREADS", threads)
         monkeypatch.setattr(diffusion, "_GOALS", piece)
         np.testing.assert_array_equal(times(world, options, cost, interrupt), expected)
 
