@@ -33,9 +33,9 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from eigenlib.eigenoptions import Option
+from eigenlib.eigenoptions import Option, require_options
 from eigenlib.gridworld import GridWorld
-from eigenlib.representation import require_discount, require_positive
+from eigenlib.representation import require_discount, require_positive, require_seed
 
 Place = int | tuple[int, int]  # a state's number, or its (row, column) on the map, counted from 0
 Duration = int | Literal["2017"] | None
@@ -82,7 +82,9 @@ def q_learning(
 
     moves, slip = np.ascontiguousarray(world.next_state, dtype=np.int64), float(world.slip)
     rates, shares = (float(step_size), float(gamma)), _shares(world.slip)
-    streams = _seeds(rng).generate_state(runs, np.uint64)  # the first of many are those of few
+    streams = np.random.SeedSequence(require_seed(rng)).generate_state(
+        runs, np.uint64
+    )  # the first of many are those of few
     q, outcomes = np.zeros((runs, world.n_states, world.n_actions)), np.empty((runs, episodes, 2))
 
     def learn(some: slice) -> None:
@@ -193,64 +195,6 @@ def _shares(slip: float) -> np.ndarray:
 def _menu(world: GridWorld, options: Sequence[Option]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """menu (S, K): the options that can start in s come first; sizes (S,): actions and options to choose from in s;
     policies (K, S): actions, −1 where the option ends."""
-    n_states, n_actions = world.n_states, world.n_actions
-    if isinstance(options, Option):
-        raise ValueError("options must be a list of options: put the one you have into brackets.")
-    for k, option in enumerate(options):
-        shapes = [np.shape(part) for part in (option.policy, option.initiation, option.termination)]
-        if any(shape != (n_states,) for shape in shapes):
-            raise ValueError(
-                f"Option {k} belongs to another world: its policy has shape {shapes[0]}, this world has {n_states} states. "
-                "Discover the options in this world."
-            )
-    ends = np.array([option.termination for option in options], dtype=bool).reshape(-1, n_states)
-    starts = np.array([option.initiation for option in options], dtype=bool).reshape(-1, n_states) & ~ends
-    policies = np.array([option.policy for option in options], dtype=np.int64).reshape(-1, n_states)
-    wrong = ~ends & ((policies < 0) | (policies >= n_actions))
-    if wrong.any():
-        k, s = np.argwhere(wrong)[0]
-        raise ValueError(
-            f"Option {k} neither ends in state {s} nor names an action there: its policy must be 0 to {n_actions - 1} "
-            f"wherever it does not terminate, got {policies[k, s]}."
-        )
-    policies[ends] = -1
-    _require_ends(world, policies, starts)
+    policies, starts = require_options(world, options)
     menu = np.argsort(~starts.T, axis=1, kind="stable")  # small types below: the tables should fit the nearest cache
-    return menu.astype(np.int16), n_actions + starts.sum(axis=0), policies.astype(np.int8)
-
-
-def _require_ends(world: GridWorld, policies: np.ndarray, starts: np.ndarray) -> None:
-    """Refuse options that, once started, can come to where no way leads to their termination."""
-    actions = np.maximum(policies, 0)
-    ahead = [states[np.arange(world.n_states), actions] for _, states in world.outcomes()]  # (K, S) each
-
-    def leads_to(target: np.ndarray) -> np.ndarray:
-        while True:
-            more = target.copy()
-            for states in ahead:
-                more |= (policies >= 0) & np.take_along_axis(target, states, axis=1)
-            if (more == target).all():
-                return target
-            target = more
-
-    stuck = ~leads_to(policies < 0)
-    lost = starts & leads_to(stuck) if stuck.any() else stuck
-    if lost.any():
-        k, s = np.argwhere(lost)[0]
-        row, col = world.cells[s]
-        raise ValueError(
-            f"Option {k} may never terminate when it starts in state {s} (row {row}, column {col}): its policy can go round "
-            "for ever. Let it terminate somewhere on that way."
-        )
-
-
-def _seeds(rng) -> np.random.SeedSequence:
-    if isinstance(rng, np.random.Generator):
-        return np.random.SeedSequence(int(rng.integers(2**63)))
-    try:
-        seed = 0 if rng is None else index(rng)
-    except TypeError:
-        raise ValueError(f"A seed is a whole number or a numpy Generator, got {rng!r}.") from None
-    if seed < 0:
-        raise ValueError(f"A seed cannot be negative, got {seed}.")
-    return np.random.SeedSequence(seed)
+    return menu.astype(np.int16), world.n_actions + starts.sum(axis=0), policies.astype(np.int8)

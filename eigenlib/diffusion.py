@@ -44,7 +44,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from scipy.sparse.csgraph import connected_components, shortest_path
 
-from eigenlib.eigenoptions import Option
+from eigenlib.eigenoptions import Option, require_options
 from eigenlib.gridworld import GridWorld
 
 Cost = Literal["decisions", "steps"]
@@ -91,7 +91,7 @@ def diffusion_time(
     Where one-way doors may keep the walk from g for ever the time is ∞, and so is the mean; a DiffusionWarning says so.
     Another one comes with times above ILL_CONDITIONED: they are right, but hardly what anybody wants to average.
     """
-    given = _require_options(world, options)
+    given = _as_arrays(world, options)
     times = _hitting_times(world, given, [len(options)], cost, interrupt)
     mean, median, condition, unreachable = (values[0].item() for values in _summarise(times))
     return DiffusionTime(mean, median, condition, unreachable, times[0, ..., -1].copy() if matrix else None)
@@ -109,7 +109,7 @@ def diffusion_curve(
     counts: increasing; None is 0, 2, 4, … up to all options.  Entry i is diffusion_time(world, options[:counts[i]], …),
     to the last digit or nearly.
     """
-    given = _require_options(world, options)
+    given = _as_arrays(world, options)
     try:
         marks = [index(count) for count in (range(0, len(options) + 1, 2) if counts is None else counts)]
     except TypeError:
@@ -297,50 +297,14 @@ def _summarise(times: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, n
     return pairs[..., -1].mean(axis=1), np.median(pairs[..., -1], axis=1), condition, unreachable
 
 
-def _require_options(world: GridWorld, options) -> _Options:
-    """The options as arrays, or a sentence about the first one that is wrong."""
-    if isinstance(options, Option):
-        raise ValueError("options must be a list of options: put a single one in brackets.")
-    shape = (world.n_states,)
-    for o, option in enumerate(options):
-        parts = [np.shape(part) for part in (option.policy, option.initiation, option.termination)]
-        if parts != [shape] * 3:
-            raise ValueError(
-                f"Option {o} was made for another world: its policy, initiation and termination have shapes {parts}, but "
-                f"this world has {world.n_states} states. Discover options in the world in which they are used."
-            )
-    wide = (len(options), world.n_states)
-    policies = np.array([option.policy for option in options], dtype=np.int64).reshape(wide)
-    starts = np.array([option.initiation for option in options], dtype=bool).reshape(wide)
-    running = ~np.array([option.termination for option in options], dtype=bool).reshape(wide)
-    bad = running & ((policies < 0) | (policies >= world.n_actions))
-    if bad.any():
-        o, s = np.argwhere(bad)[0]
-        raise ValueError(
-            f"Option {o} does not terminate in state {s} but has no action there: policy says {policies[o, s]}."
-        )
-    bad = starts & ~running
-    if bad.any():
-        o, s = np.argwhere(bad)[0]
-        raise ValueError(f"Option {o} may start in state {s}, where it terminates at once: let it do one or the other.")
-    states = np.arange(world.n_states)
+def _as_arrays(world: GridWorld, options) -> _Options:
+    """The options as arrays, checked."""
+    policies, starts = require_options(world, options)
+    running, states = policies >= 0, np.arange(world.n_states)
     leads = [(p, np.where(running, ahead[states, policies], states)) for p, ahead in world.outcomes()]
     # Indices into the flattened arrays: many times faster than take_along_axis on arrays of this size.
     shift = world.n_states * np.arange(len(policies))[:, None]
     flat = [ahead + shift for _, ahead in leads]
-    ended = ~running
-    while True:
-        more = ended.copy()
-        for ahead in flat:
-            more |= ended.ravel()[ahead]
-        if (more == ended).all():
-            break
-        ended = more
-    if not ended.all():
-        o, s = np.argwhere(~ended)[0]
-        raise ValueError(
-            f"Option {o} never terminates once it is in state {s}: no way leads from there to where it ends."
-        )
     ends_here = np.zeros((len(policies) + 1, world.n_states), dtype=bool)
     for ahead in flat:
         ends_here.ravel()[ahead[running]] = True

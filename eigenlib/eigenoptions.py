@@ -152,6 +152,52 @@ def random_subgoal_options(world: GridWorld, count: int, rng: np.random.Generato
     return [made[g] if g in made else made.setdefault(g, subgoal_option(world, g)) for g in goals]
 
 
+def require_options(world: GridWorld, options) -> tuple[np.ndarray, np.ndarray]:
+    """policies (K, S), −1 where an option ends, and starts (K, S), bool; or a sentence about the first one that is wrong.
+
+    An option must belong to this world and be sure to end: from wherever it runs a way must lead to where it terminates.
+    """
+    if isinstance(options, Option):
+        raise ValueError("options must be a list of options: put a single one in brackets.")
+    n_states, n_actions = world.n_states, world.n_actions
+    for k, option in enumerate(options):
+        shapes = [np.shape(part) for part in (option.policy, option.initiation, option.termination)]
+        if shapes != [(n_states,)] * 3:
+            raise ValueError(
+                f"Option {k} was made for another world: its policy, initiation and termination have shapes {shapes}, but "
+                f"this world has {n_states} states. Discover options in the world in which they are used."
+            )
+    policies = np.array([option.policy for option in options], dtype=np.int64).reshape(-1, n_states)
+    starts = np.array([option.initiation for option in options], dtype=bool).reshape(-1, n_states)
+    ends = np.array([option.termination for option in options], dtype=bool).reshape(-1, n_states)
+    for wrong, why in (
+        (
+            ~ends & ((policies < 0) | (policies >= n_actions)),
+            "neither terminates in state {} nor names an action there",
+        ),
+        (starts & ends, "may start in state {}, where it terminates at once: let it do one or the other"),
+    ):
+        if wrong.any():
+            k, s = np.argwhere(wrong)[0]
+            raise ValueError(f"Option {k} {why.format(s)}.")
+    policies[ends] = -1
+    sure = ends.copy()
+    ways = [states[np.arange(n_states), policies] for _, states in world.outcomes()]  # (K, S) each
+    while True:
+        wider = sure | np.any([np.take_along_axis(sure, ahead, axis=1) for ahead in ways], axis=0)
+        if (wider == sure).all():
+            break
+        sure = wider
+    if not sure.all():
+        k, s = np.argwhere(~sure)[0]
+        row, col = world.cells[s]
+        raise ValueError(
+            f"Option {k} never terminates once it is in state {s} (row {row}, column {col}): no way leads from there to where "
+            "it ends."
+        )
+    return policies, starts
+
+
 def _solve(world: GridWorld, purposes: np.ndarray, gamma: float, origins=None) -> list[Option]:
     """One option for each column of purposes, (S, k), all solved together."""
     require_discount(gamma)

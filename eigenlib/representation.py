@@ -173,17 +173,22 @@ def _require_snapshots(snapshots, episodes: int) -> list[int]:
     return marks
 
 
-def _stream(rng) -> np.uint64:
-    """The 64-bit state a run's random numbers start from."""
+def require_seed(rng) -> int:
+    """A seed from what a user may give: a whole number, a numpy Generator to draw one from, or None for 0."""
     if isinstance(rng, np.random.Generator):
-        return rng.integers(2**64, dtype=np.uint64)
+        return int(rng.integers(2**63))
     try:
         seed = 0 if rng is None else index(rng)
     except TypeError:
         raise ValueError(f"A seed is a whole number or a numpy Generator, got {rng!r}.") from None
     if seed < 0:
         raise ValueError(f"A seed cannot be negative, got {seed}.")
-    return np.random.SeedSequence(seed).generate_state(1, np.uint64)[0]
+    return seed
+
+
+def _stream(rng) -> np.uint64:
+    """The 64-bit state a run's random numbers start from."""
+    return np.random.SeedSequence(require_seed(rng)).generate_state(1, np.uint64)[0]
 
 
 def require_square(matrix, name: str):

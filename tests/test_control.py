@@ -510,7 +510,7 @@ def test_stored_curves_are_what_this_code_makes(name):
         ({"options": EIGENOPTIONS[0]}, "options must be a list"),
         (
             {"options": [to_the_right()]},
-            r"Option 0 belongs to another world: its policy has shape \(5,\), this world has 104",
+            r"Option 0 was made for another world: .* this world has 104",
         ),
     ],
 )
@@ -522,21 +522,15 @@ def test_refusals(arguments, message):
 def test_options_that_never_end_are_refused():
     round_and_round = Option(np.array([RIGHT, LEFT, -1]), np.array([1, 0, 0], bool), np.array([0, 0, 1], bool))
     world = GridWorld.from_text("...")
-    with pytest.raises(ValueError, match=r"Option 1 may never terminate when it starts in state 0 \(row 0, column 0\)"):
+    with pytest.raises(ValueError, match=r"Option 1 never terminates once it is in state 0 \(row 0, column 0\)"):
         q_learning(world, [to_the_right(world), round_and_round], 0, 2, 1, 1)
-    bump = Option(np.array([LEFT, RIGHT, -1]), np.array([0, 1, 0], bool), np.array([0, 0, 1], bool))
-    q_learning(world, [bump], 0, 2, 1, 1)  # state 0 would trap it, but from where it may start it cannot come there
-    with pytest.raises(ValueError, match="Option 0 may never terminate when it starts in state 0"):
-        q_learning(world, [dataclasses.replace(bump, initiation=np.array([1, 1, 0], bool))], 0, 2, 1, 1)
-    text = "....\nXX.X"  # from the bend down is the end; in state 3 it would bump into the wall for ever, but for slips
-    astray = Option(np.array([RIGHT, RIGHT, DOWN, RIGHT, -1]), np.arange(5) == 0, np.arange(5) == 4)
-    q_learning(GridWorld.from_text(text), [astray], 0, 4, 1, 1)  # without slips it never comes to state 3
-    with pytest.raises(ValueError, match="Option 0 may never terminate when it starts in state 0"):
-        q_learning(GridWorld.from_text(text, slip=0.2), [astray], 0, 4, 1, 1)
-    home = dataclasses.replace(astray, policy=np.array([RIGHT, RIGHT, DOWN, LEFT, -1]))
-    q_learning(GridWorld.from_text(text, slip=0.2), [home], 0, 4, 1, 1)  # it may be long, but it ends surely
+    text = "....\nXX.X"  # in state 3 it bumps into the wall for ever, unless it slips back
+    astray = Option(np.array([RIGHT, RIGHT, DOWN, UP, -1]), np.arange(5) == 0, np.arange(5) == 4)
+    with pytest.raises(ValueError, match="Option 0 never terminates once it is in state 3"):
+        q_learning(GridWorld.from_text(text), [astray], 0, 4, 1, 1)
+    q_learning(GridWorld.from_text(text, slip=0.2), [astray], 0, 4, 1, 1)  # it may be long, but it ends surely
     lost = Option(np.array([RIGHT, -1, -1]), np.array([1, 0, 0], bool), np.array([0, 0, 1], bool))
-    with pytest.raises(ValueError, match="Option 0 neither ends in state 1 nor names an action there"):
+    with pytest.raises(ValueError, match="Option 0 neither terminates in state 1 nor names an action there"):
         q_learning(world, [lost], 0, 2, 1, 1)
 
 

@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.notebook, pytest.mark.xdist_group
 # (lesson, which of its explorers, slider keys that always change its picture)
 EXPLORERS = [
     ("02_pvf_sr_equivalence", 0, ["ArrowLeft"]),
-    ("03_learning_the_sr", 0, ["ArrowRight"]),
+    ("03_learning_the_sr", 0, ["ArrowLeft"]),
     ("04_eigenoptions", 0, ["ArrowRight"]),
 ]
 
