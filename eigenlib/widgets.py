@@ -216,7 +216,7 @@ def explore_eigenvectors(name: str = "four_rooms", gamma: float = 0.9, index: in
         drawn["map"] = name
         return eigenoption(world, purposes.values, index, vector, policy, fig)
 
-    maps = ipywidgets.Dropdown(options=[m for m in map_names() if m != "corridor"], value=name, description="map")
+    maps = ipywidgets.Dropdown(options=map_names(), value=name, description="map")
     which = ipywidgets.IntSlider(index, min=0, max=solved(name)[0].n_states - 1, description="eigenvector")
     maps.observe(lambda change: which.set_trait("max", solved(change.new)[0].n_states - 1), names="value")
     return Explorer(
