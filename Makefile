@@ -20,7 +20,7 @@ test: $(READY)  ## all tests, the real-browser ones included
 	@$(BIN)/python -m pytest -n 2 --dist loadgroup $(ARGS)
 
 lab: $(READY)  ## open JupyterLab on notebook 00
-	@$(BIN)/jupyter lab --LabApp.app_settings_dir=$(CURDIR)/tools/lab --KernelManager.transport_encryption=auto notebooks/00_start_here.ipynb
+	@$(BIN)/jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) --LabApp.app_settings_dir=$(CURDIR)/tools/lab --KernelManager.transport_encryption=auto notebooks/00_start_here.ipynb
 
 notebooks: $(READY)  ## execute the notebooks in place and store their outputs
 	@$(BIN)/eigenlib notebooks $(ARGS)
