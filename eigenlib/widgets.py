@@ -185,7 +185,9 @@ def explore_sr(world: GridWorld, episodes: int = 100, gamma: float = 0.9, state:
             "step_size": ipywidgets.SelectionSlider(
                 options=[0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0], value=0.1, description="step size"
             ),
-            "start": ipywidgets.ToggleButtons(options=["fixed", "random"], value="fixed", description="start"),
+            "start": ipywidgets.ToggleButtons(
+                options=["fixed", "random"], value="fixed", description="start", style={"button_width": "5em"}
+            ),
             "seed": ipywidgets.IntText(0, description="seed", layout={"width": "150px"}),
             "vector": ipywidgets.IntSlider(1, min=0, max=10, description="eigenvector"),
             "state": ipywidgets.IntText(state, description="row of state", layout={"width": "170px"}),
