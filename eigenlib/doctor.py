@@ -83,14 +83,14 @@ def _python() -> Finding:
 
 def _packages() -> Finding:
     # Of the pinned packages some belong to other platforms; only what we ask for by name must be here.
-    needed = {re.split(r"[^\w.-]", line)[0] for line in requires("eigenlib") or []}
+    needed = {re.split(r"[^\w.-]", line)[0].lower() for line in requires("eigenlib") or []}
     missing, other = [], []
     for name, pinned in pins().items():
         try:
             if version(name).split("+")[0] != pinned:
                 other.append(f"{name} {version(name)} (pinned {pinned})")
         except PackageNotFoundError:
-            missing += [name] * (name in needed)
+            missing += [name] * (name.lower() in needed)
     if missing:
         return Finding("error", "packages", f"missing: {', '.join(missing[:6])}", "Delete .venv and run make report.")
     if other:
