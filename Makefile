@@ -7,7 +7,7 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && exit; done; echo python3)
 
 .DEFAULT_GOAL := help
-.PHONY: help report test lab notebooks bench doctor clean
+.PHONY: help report test lab notebooks student bench doctor clean
 
 help:  ## this list
 	@grep -hE '^[a-z]+:.*##' Makefile | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "make %-10s %s\n", $$1, $$2}'
@@ -24,6 +24,9 @@ lab: $(READY)  ## open JupyterLab on notebook 00
 
 notebooks: $(READY)  ## execute the notebooks in place and store their outputs
 	@$(BIN)/eigenlib notebooks $(ARGS)
+
+student: $(READY)  ## write the course to hand out and to teach from: build/student, build/instructor
+	@$(BIN)/eigenlib student $(ARGS)
 
 bench: $(READY)  ## what is fast, against what, as ratios measured in one run
 	@for bench in benchmarks/*.py; do $(BIN)/python $$bench && echo || exit 1; done

@@ -64,3 +64,34 @@ def td_episodes(psi, visits, moves, start, episodes, steps, step_size, decay, ga
             row[s] += rate
             s = s_next
     return stream
+
+
+@njit(cache=True, nogil=True)
+def climb(moves, purpose, slip, gamma, rounding, q):
+    """Value iteration from zero for one eigenpurpose, (S,), into q, (A, S): see eigenoptions.py.
+
+    moves: (S, A), in the order of directions, so that a slip of action a leads where a − 1 or a + 1 does.
+    """
+    n_states, n_actions = moves.shape
+    keep, turn = 1.0 - slip, slip / 2
+    value, better = np.zeros(n_states), np.zeros(n_states)
+    height, ahead = np.empty(n_actions), np.empty(n_actions)
+    changed = True
+    while changed:
+        changed = False
+        for s in range(n_states):
+            for a in range(n_actions):
+                s_next = moves[s, a]
+                height[a], ahead[a] = purpose[s_next], value[s_next]
+            best = 0.0
+            for a in range(n_actions):
+                reward, v = height[a], ahead[a]
+                if slip > 0.0:
+                    left, right = a - 1, (a + 1) % n_actions  # index −1 is the last
+                    reward = keep * reward + turn * height[left] + turn * height[right]
+                    v = keep * v + turn * ahead[left] + turn * ahead[right]
+                q[a, s] = reward - purpose[s] + gamma * v
+                best = max(best, q[a, s])
+            better[s] = best
+            changed |= best - value[s] > rounding
+        value, better = better, value

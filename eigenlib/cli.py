@@ -1,4 +1,4 @@
-"""The `eigenlib` command: `eigenlib report | notebooks | reference | doctor`."""
+"""The `eigenlib` command: `eigenlib report | notebooks | student | grade | reference | atari | doctor`."""
 
 from __future__ import annotations
 
@@ -63,11 +63,56 @@ def _parser() -> argparse.ArgumentParser:
     refresh.add_argument("--only", help="notebooks by number or name, separated by commas: 02,05")
     refresh.set_defaults(run=_notebooks)
 
+    student = commands.add_parser(
+        "student", help="write the course without solutions, and with notes for the instructor"
+    )
+    student.add_argument(
+        "--out", default="build", metavar="DIR", help="where student/ and instructor/ go (default: build)"
+    )
+    student.set_defaults(run=_student)
+
+    grade = commands.add_parser(
+        "grade", help="run handed-in notebooks, check their answers anew, write a table of marks"
+    )
+    grade.add_argument("submissions", nargs="+", metavar="SUBMISSION.ipynb")
+    grade.add_argument("--csv", default="marks.csv", metavar="FILE", help="where the marks go (default: marks.csv)")
+    grade.add_argument("--timeout", type=float, default=60, metavar="S", help="seconds a cell may take (default: 60)")
+    grade.add_argument(
+        "--total", type=float, default=600, metavar="S", help="seconds a notebook may take (default: 600)"
+    )
+    grade.add_argument("--jobs", type=int, default=min(os.cpu_count() or 1, 4), metavar="N", help="notebooks at a time")
+    grade.set_defaults(run=_grade)
+
     reference = commands.add_parser(
         "reference", help="compute a stored full-scale experiment anew (minutes; resumable)"
     )
-    reference.add_argument("name", help="control or control_2017")
+    reference.add_argument("name", help="control, control_2017 or deep_rooms")
     reference.set_defaults(run=_reference)
+
+    atari = commands.add_parser(
+        "atari", help="eigenoptions of an Atari game: atari collect, train, discover, show, or run for all four"
+    )
+    atari.add_argument("step", help="collect, train, discover, show, or run for all four")
+    atari.add_argument("game", help="montezuma_revenge, ms_pacman, bank_heist, freeway or any other of ale-py")
+    atari.add_argument(
+        "--preset", default="standard", help="quick (minutes), standard (default) or paper (wants a GPU)"
+    )
+    atari.add_argument("--device", default="auto", help="auto (default), cpu, cuda, cuda:1 or mps")
+    atari.add_argument("--out", metavar="DIR", help="folder of this job (default: .cache/atari/GAME-PRESET)")
+    atari.add_argument("--seed", type=int, default=0, metavar="N")
+    atari.add_argument(
+        "--processes", type=int, default=min(os.cpu_count() or 1, 8), metavar="N", help="emulators at a time"
+    )
+    for amount, what in (
+        ("samples", "transitions to learn from"),
+        ("passes", "over them with both losses"),
+        ("refine-passes", "over them for the SR alone"),
+        ("rows", "frames of the walk whose SR gives the eigenpurposes"),
+        ("purposes", "eigenpurposes, each followed in both directions"),
+        ("steps", "decisions that an option is followed"),
+    ):
+        atari.add_argument(f"--{amount}", type=int, metavar="N", help=f"{what} (default: the preset's)")
+    atari.set_defaults(run=_atari)
 
     doctor = commands.add_parser("doctor", help="is this machine ready for the course?")
     doctor.set_defaults(run=_doctor)
@@ -102,12 +147,56 @@ def _notebooks(options: argparse.Namespace) -> int:
     return int(failed > 0)
 
 
+def _student(options: argparse.Namespace) -> int:
+    from eigenlib.editions import write_editions
+
+    for folder in write_editions(Path(options.out)):
+        print(f"Written: {folder}")
+    return 0
+
+
+def _grade(options: argparse.Namespace) -> int:
+    from eigenlib.grading import grade
+
+    if min(options.timeout, options.total, options.jobs) <= 0:
+        raise UsageProblem("--timeout, --total and --jobs must be above 0.")
+    rows = grade(options.submissions, options.csv, options.timeout, options.total, options.jobs)
+    print(f"Marks of {len(rows)} notebook{'s' * (len(rows) != 1)}: {options.csv}")
+    return 0
+
+
 def _reference(options: argparse.Namespace) -> int:
-    from eigenlib.experiments import stored_curves
     from eigenlib.paths import REFERENCE
 
-    stored_curves(options.name, regenerate=True)
+    if options.name == "deep_rooms":
+        from eigenlib.deep_rooms import make_reference
+
+        make_reference()
+    else:
+        from eigenlib.experiments import stored_curves
+
+        stored_curves(options.name, regenerate=True)
     print(f"Stored: {REFERENCE / options.name}.npz")
+    return 0
+
+
+def _atari(options: argparse.Namespace) -> int:
+    from eigenlib.atari import pipeline
+
+    if options.step not in pipeline.STEPS:
+        raise UsageProblem(f"There is no step {options.step!r}; the steps are {', '.join(pipeline.STEPS)}.")
+    if options.processes < 1:
+        raise UsageProblem(f"--processes must be at least 1, got {options.processes}.")
+    amounts = {
+        name: getattr(options, name) for name in ("samples", "passes", "refine_passes", "rows", "purposes", "steps")
+    }
+    job = pipeline.prepare(
+        options.game, options.preset, seed=options.seed, device=options.device, out=options.out, **amounts
+    )
+    try:
+        pipeline.STEPS[options.step](job, options.processes)
+    except FloatingPointError as problem:  # training went astray
+        raise UsageProblem(str(problem)) from None
     return 0
 
 

@@ -24,18 +24,23 @@ dᵀv in a sweep: it would take millions of sweeps to reach θ, and there are hu
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from operator import index
 
 import numpy as np
 from scipy import sparse
+from scipy.sparse.csgraph import breadth_first_order
+from scipy.sparse.linalg import splu
 
 from eigenlib.eigenpurposes import Eigenpurposes
 from eigenlib.gridworld import GridWorld
-from eigenlib.representation import require_discount, require_positive
+from eigenlib.representation import require_discount, require_positive, require_seed
 
 _ZERO = 1e-9  # × max |e|: far above the noise of an eigenvector (1e-13), far below any step worth taking
+_BATCH = 10_000_000  # values of states, of all the directions solved together
 _EPS = float(np.finfo(float).eps)
+_LARGE = 50_000  # states from which on compiled sweeps save more time than numba takes to import
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +91,8 @@ def discover_eigenoptions(
     options: list[Option] = []
     tried = 0
     while tried < len(origins) and (count is None or len(options) < count):  # no more directions than needed
-        batch = origins[tried : None if count is None else tried + count - len(options)]
+        wanted = len(origins) if count is None else count - len(options)
+        batch = origins[tried : tried + min(wanted, max(2, _BATCH // world.n_states))]
         columns, signs = np.array(batch).T
         found = _solve(world, vectors[:, columns] * signs, gamma, batch)
         options += [option for option in found if option.initiation.any()]
@@ -98,6 +104,24 @@ def discover_eigenoptions(
             + ("ask for fewer." if both_signs else "use both signs, or ask for fewer.")
         )
     return options
+
+
+def follow(
+    world: GridWorld, option: Option, start: int, steps: int | None = None, rng: int | np.random.Generator | None = None
+) -> np.ndarray:
+    """(L + 1,) the states on the option's way from `start` to where it ends, or for `steps` steps (notebook 04).
+
+    rng: a seed or a Generator, used where actions slip.  A start outside the initiation set gives the start alone.
+    """
+    require_options(world, [option])
+    if not 0 <= start < world.n_states:
+        raise ValueError(f"A way starts in one of the states 0 to {world.n_states - 1}, not in {start!r}.")
+    chances, ways = zip(*world.outcomes(), strict=True)
+    random, path = np.random.default_rng(require_seed(rng)), [int(start)]
+    while not option.termination[path[-1]] and (steps is None or len(path) <= steps):
+        way = ways[0] if len(ways) == 1 else ways[random.choice(len(ways), p=chances)]
+        path.append(int(way[path[-1], option.policy[path[-1]]]))
+    return np.array(path)
 
 
 def subgoal_option(world: GridWorld, goal: int) -> Option:
@@ -118,8 +142,9 @@ def subgoal_option(world: GridWorld, goal: int) -> Option:
     while True:  # sure shrinks to the states that reach the goal by actions which never leave it
         reached, policy = states == goal, np.full(world.n_states, -1)
         while True:
-            nearer = safe & np.any([reached[ahead] for _, ahead in ways], axis=0)
-            new = nearer.any(axis=1) & ~reached
+            # By the surest way, not by any: one that only a slip leads along may take longer than a float can say.
+            nearer = safe * np.sum([p * reached[ahead] for p, ahead in ways], axis=0)
+            new = (nearer > 0).any(axis=1) & ~reached
             if not new.any():
                 break
             policy[new] = np.argmax(nearer[new], axis=1)
@@ -129,10 +154,11 @@ def subgoal_option(world: GridWorld, goal: int) -> Option:
         sure, safe = reached, np.all([reached[ahead] for _, ahead in ways], axis=0)
     start = policy >= 0
     while True:
-        chain = np.zeros((world.n_states, world.n_states))
+        system = sparse.csc_matrix(sparse.eye_array(world.n_states))
         for probability, ahead in ways:
-            chain[states, ahead[states, policy]] += probability * start
-        value = np.linalg.solve(np.eye(world.n_states) - chain, start.astype(float))
+            entries = (probability * start, (states, ahead[states, policy]))
+            system -= sparse.csc_matrix(entries, shape=system.shape)
+        value = splu(system).solve(start.astype(float))
         steps = np.where(safe, 1 + np.sum([p * value[ahead] for p, ahead in ways], axis=0), np.inf)
         best = steps.min(axis=1)
         tie = np.minimum(_ZERO * best, 0.5)
@@ -181,13 +207,7 @@ def require_options(world: GridWorld, options) -> tuple[np.ndarray, np.ndarray]:
             k, s = np.argwhere(wrong)[0]
             raise ValueError(f"Option {k} {why.format(s)}.")
     policies[ends] = -1
-    sure = ends.copy()
-    ways = [states[np.arange(n_states), policies] for _, states in world.outcomes()]  # (K, S) each
-    while True:
-        wider = sure | np.any([np.take_along_axis(sure, ahead, axis=1) for ahead in ways], axis=0)
-        if (wider == sure).all():
-            break
-        sure = wider
+    sure = _ends_surely(world, policies, ends)
     if not sure.all():
         k, s = np.argwhere(~sure)[0]
         row, col = world.cells[s]
@@ -196,6 +216,24 @@ def require_options(world: GridWorld, options) -> tuple[np.ndarray, np.ndarray]:
             "it ends."
         )
     return policies, starts
+
+
+def _ends_surely(world: GridWorld, policies: np.ndarray, ends: np.ndarray) -> np.ndarray:
+    """(K, S) whether a way leads from s to where option k ends."""
+    n_states, states = world.n_states, np.arange(world.n_states)
+    ways = [np.where(ends, states, ahead[states, policies]) for _, ahead in world.outcomes()]  # (K, S) each
+    if len(ways) == 1:
+        ahead = ways[0]
+        for _ in range(n_states.bit_length()):  # paths of 1, 2, 4, … steps
+            ahead = np.take_along_axis(ahead, ahead, axis=1)
+        return np.take_along_axis(ends, ahead, axis=1)
+    sure = np.zeros((len(ends), n_states + 1), dtype=bool)
+    for k, done in enumerate(ends):  # backwards along all ways, from one more state that all ends are reached from
+        towards = np.concatenate([ahead[k] for ahead in ways] + [np.full(done.sum(), n_states)])
+        origin = np.concatenate([states] * len(ways) + [np.flatnonzero(done)])
+        graph = sparse.csr_matrix((np.ones(len(origin)), (towards, origin)), shape=(n_states + 1, n_states + 1))
+        sure[k, breadth_first_order(graph, n_states, return_predecessors=False)] = True
+    return sure[:, :-1]
 
 
 def _solve(world: GridWorld, purposes: np.ndarray, gamma: float, origins=None) -> list[Option]:
@@ -230,6 +268,8 @@ def _solve(world: GridWorld, purposes: np.ndarray, gamma: float, origins=None) -
 def _action_values(world: GridWorld, purposes: np.ndarray, gamma: float, rounding: np.ndarray) -> np.ndarray:
     """(A, S, k) optimal q of k eigenpurposes, (S, k), by value iteration from zero (see the module's docstring)."""
     n_states, n_actions = world.n_states, world.n_actions
+    if n_states > _LARGE and type(world).outcomes is GridWorld.outcomes:  # a world with outcomes of its own goes below
+        return _compiled_action_values(world, purposes, gamma, rounding)
     rows = np.arange(n_actions * n_states)
     ahead = sparse.csr_matrix((rows.size, n_states))  # row a·S + s: where action a leads from s
     for probability, states in world.outcomes():
@@ -244,3 +284,19 @@ def _action_values(world: GridWorld, purposes: np.ndarray, gamma: float, roundin
         if not (better - value > rounding).any():  # never negative: from zero the sweeps only raise v
             return q
         value = better
+
+
+def _compiled_action_values(world: GridWorld, purposes: np.ndarray, gamma: float, rounding: np.ndarray) -> np.ndarray:
+    """The same by the same sweeps, one eigenpurpose in each thread: where nothing slips the same to the last digit."""
+    from eigenlib import _kernels  # here, not above: it imports numba
+
+    moves = world.next_state.astype(np.int32)
+    q = np.empty((purposes.shape[1], world.n_actions, world.n_states))
+
+    def run(k: int) -> None:
+        purpose = np.ascontiguousarray(purposes[:, k])
+        _kernels.climb(moves, purpose, float(world.slip), float(gamma), rounding[k], q[k])
+
+    with ThreadPoolExecutor(_kernels.THREADS) as threads:
+        list(threads.map(run, range(len(q))))
+    return np.moveaxis(q, 0, -1)

@@ -18,7 +18,7 @@ from functools import cached_property
 
 import numpy as np
 from scipy import sparse
-from scipy.sparse.csgraph import connected_components
+from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 
 from eigenlib.paths import MAPS
 
@@ -235,3 +235,28 @@ class GridWorld:
 def map_names() -> list[str]:
     """The names of the bundled maps."""
     return sorted(path.stem for path in MAPS.glob("*.txt"))
+
+
+def big_rooms(rooms: int, size: int, seed: int = 0, loops: float = 0.1, slip: float = 0.0) -> GridWorld:
+    """rooms × rooms square rooms of size × size cells, joined by doorways of one cell into a random maze (notebook 07).
+
+    A random spanning tree joins all rooms; each other pair of neighbours is joined too with chance `loops`.
+    big_rooms(63, 16) has a million states.
+    """
+    if rooms < 1 or size < 1 or not 0 <= loops <= 1:
+        raise ValueError(f"Expected rooms ≥ 1, size ≥ 1 and loops in [0, 1], got {rooms!r}, {size!r} and {loops!r}.")
+    rng, at = np.random.default_rng(seed), np.arange(rooms * rooms).reshape(rooms, rooms)
+    right, below = (at[:, :-1].ravel(), at[:, 1:].ravel()), (at[:-1].ravel(), at[1:].ravel())
+    pairs = np.concatenate([right, below], axis=1)
+    weights = sparse.csr_matrix((1 + rng.random(pairs.shape[1]), tuple(pairs)), shape=(at.size, at.size))
+    tree, more = minimum_spanning_tree(weights).nonzero(), pairs[:, rng.random(pairs.shape[1]) < loops]
+    first, second = np.concatenate([tree, more], axis=1)
+    wall, along = size + 1, rng.integers(1, size + 1, size=len(first))
+    row, col = wall * (first // rooms), wall * (first % rooms)
+    down = second - first == rooms
+    grid = np.full((rooms * wall + 1, rooms * wall + 1), ord("X"), dtype=np.uint8)
+    inside = np.arange(len(grid)) % wall > 0
+    grid[np.ix_(inside, inside)] = ord(".")
+    grid[row + np.where(down, wall, along), col + np.where(down, along, wall)] = ord(".")
+    text = "\n".join(line.tobytes().decode() for line in grid)
+    return GridWorld.from_text(text, slip=slip, name=f"{rooms} × {rooms} rooms of {size} × {size}")

@@ -159,3 +159,23 @@ def eigenoption(world: GridWorld, values, index: int, vector, policy, fig: Figur
     plots.arrows(axes[2], world, policy)
     axes[3].lines[1].set_data([index], [values[index]])
     return fig
+
+
+def deep_sr(world: GridWorld, exact, found, words: str, fig: Figure | None = None) -> Figure:
+    """Exact directions above, a network's potentials below (the explorer of notebook 08).
+
+    exact, found: (S, k) unit columns, signs matched.  words: the scores, as text.
+    """
+    count = exact.shape[1]
+    if fig is None:
+        fig = plots.figure(2.35 * count + 0.4, 5.8, " ")  # a blank line, where the scores go
+        for k, ax in enumerate(fig.subplots(2, count).flat):
+            plots.maze(ax, world, (exact if k < count else found)[:, k % count], signed=True)
+            ax.set_title(f"exact, {k + 1}" if k < count else f"network, {k - count + 1}")
+        fig.text(0.012, 0.965, "", fontsize=11, gid=plots.LIVE)
+    for k, ax in enumerate(fig.axes[count:]):
+        ax.images[0].set_data(world.to_grid(found[:, k]))
+        top = float(np.abs(found[:, k]).max()) or 1.0
+        ax.images[0].set_clim(-top, top)
+    fig.texts[-1].set_text(words)
+    return fig

@@ -110,7 +110,8 @@ def _body(notebook) -> str:
     for cell in notebook.cells:
         if cell.cell_type == "code":
             cell.outputs = [shown for output in cell.outputs for shown in _without_kernel(output, models)]
-    return HTMLExporter(template_name="basic").from_notebook_node(notebook)[0]
+    exporter = HTMLExporter(template_name="basic", template_file=str(ASSETS / "cells.html.j2"))
+    return exporter.from_notebook_node(notebook)[0]
 
 
 def _without_kernel(output, models) -> list:

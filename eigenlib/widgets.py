@@ -22,7 +22,7 @@ from eigenlib import plots
 from eigenlib.eigenoptions import learn_eigenoption
 from eigenlib.eigenpurposes import alignment, extract_eigenpurposes, match_signs
 from eigenlib.gridworld import ARROWS, GridWorld, map_names
-from eigenlib.live import SCREEN_DPI, Screen, eigenoption, learned_sr, spectra
+from eigenlib.live import SCREEN_DPI, Screen, deep_sr, eigenoption, learned_sr, spectra
 from eigenlib.paths import ASSETS
 from eigenlib.representation import learn_successor_representation, relative_error, successor_representation
 
@@ -232,5 +232,43 @@ def explore_eigenvectors(name: str = "four_rooms", gamma: float = 0.9, index: in
         },
         lambda name, index, sign: (
             f"Eigenvector {sign}{index} of {name}: heat map, landscape, option with its end states, eigenvalues."
+        ),
+    )
+
+
+def explore_deep_sr(world: GridWorld, runs: Mapping, gamma: float = 0.9, count: int = 4) -> Explorer:
+    """What stored networks found, against γ and width, by either potential (notebook 08).
+
+    runs: {(width, γ, seed): Learned}, as `deep_rooms.stored_runs` gives them; those of seed 0 are shown.
+    """
+    from eigenlib import deep_rooms
+
+    T = world.transition_matrix()
+    exact = extract_eigenpurposes(T, count + 1).vectors[:, 1:]  # those of Ψ, for every γ
+    gammas = sorted({g for width, g, seed in runs if seed == 0 and width in deep_rooms.WIDTHS})
+
+    def draw(fig, gamma, width, potential):
+        run = runs[width, gamma, 0]
+        table = run.psi if potential == "eᵀψ" else run.phi
+        found = deep_rooms.potentials(table, deep_rooms.directions(run.psi), count).vectors
+        error = deep_rooms.successor_error(run, T, gamma)
+        score = deep_rooms.canonical_correlations(found, exact).mean()
+        words = f"error of ψ {error:.2f}      canonical correlation of {potential} {score:.2f}"
+        return deep_sr(world, exact, match_signs(found, exact), words, fig)
+
+    def buttons(options: Sequence[str], value: str, description: str) -> ipywidgets.ToggleButtons:
+        return ipywidgets.ToggleButtons(
+            options=options, value=value, description=description, style={"button_width": "5em"}
+        )
+
+    return Explorer(
+        draw,
+        {
+            "gamma": ipywidgets.SelectionSlider(options=gammas, value=gamma, description="γ"),
+            "width": buttons(list(deep_rooms.WIDTHS), "16 / 256", "width"),
+            "potential": buttons(["eᵀψ", "eᵀφ"], "eᵀψ", "potential"),
+        },
+        lambda gamma, width, potential: (
+            f"First {count} exact directions, and below them {potential} of a network of width {width} at γ = {gamma:g}."
         ),
     )

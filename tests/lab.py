@@ -92,7 +92,7 @@ class Lab:
     def explorer(self, which: int):
         """The which-th explorer of the notebook, on screen with its picture."""
         found = self.tab.locator(".eigenlib-explorer").nth(which)
-        found.locator("img").first.wait_for(timeout=60_000)
+        found.locator("img").first.wait_for(timeout=240_000)
         found.scroll_into_view_if_needed()
         return found
 
@@ -103,6 +103,6 @@ class Lab:
         """The address of an explorer's image, which changes with every redraw."""
         return explorer.locator("img").first.get_attribute("src")
 
-    def wait_for_new_picture(self, explorer, before: str, timeout: int = 10_000) -> None:
+    def wait_for_new_picture(self, explorer, before: str, timeout: int = 30_000) -> None:
         image = explorer.locator("img").first.element_handle()
         self.tab.wait_for_function("([image, before]) => image.src !== before", arg=[image, before], timeout=timeout)

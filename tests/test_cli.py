@@ -128,6 +128,9 @@ def test_interrupted_report_leaves_the_old_one(tmp_path):
     (out / ".eigenlib-report").touch()
     (out / "index.html").write_text("the old report")
     command = [sys.executable, "-m", "eigenlib", "report", "--only", "01", "--out", str(out)]
+    signal.signal(
+        signal.SIGINT, signal.default_int_handler
+    )  # a test run in the background may ignore it, and pass that on
     process = subprocess.Popen(
         command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
     )

@@ -6,9 +6,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from worlds import worlds
 
-from eigenlib.eigenoptions import discover_eigenoptions, learn_eigenoption
+from eigenlib import eigenoptions
+from eigenlib.eigenoptions import Option, discover_eigenoptions, follow, learn_eigenoption, require_options
 from eigenlib.eigenpurposes import Eigenpurposes, extract_eigenpurposes
-from eigenlib.gridworld import GridWorld, map_names
+from eigenlib.gridworld import GridWorld, big_rooms, map_names
 from eigenlib.representation import laplacian, successor_representation
 
 UP, RIGHT, DOWN, LEFT = range(4)
@@ -272,3 +273,82 @@ def test_refusals():
         discover_eigenoptions(world, purposes, count=0)
     with pytest.raises(ValueError, match="do not belong to this world"):
         discover_eigenoptions(GridWorld.from_text("..."), purposes)
+
+
+# --- large worlds ---------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def compiled(monkeypatch):
+    """The compiled sweeps, whatever the size of the world."""
+    return lambda use: monkeypatch.setattr(eigenoptions, "_LARGE", 0 if use else 10**9)
+
+
+@given(tasks(), GAMMAS)
+@settings(max_examples=300, deadline=None)
+def test_compiled_sweeps_give_the_same_option(task, gamma):
+    """To the last digit where nothing slips; else sums have another order, and values differ by rounding."""
+    world, e = task
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(eigenoptions, "_LARGE", 10**9)
+        plain = learn_eigenoption(world, e, gamma)
+        patch.setattr(eigenoptions, "_LARGE", 0)
+        quick = learn_eigenoption(world, e, gamma)
+    assert (quick.value == plain.value).all() or world.slip
+    np.testing.assert_allclose(quick.value, plain.value, rtol=0, atol=1e-13 * np.abs(e).max() / (1 - gamma))
+    assert (quick.policy == plain.policy).all()
+    assert (quick.initiation == plain.initiation).all()
+
+
+@pytest.mark.parametrize("slip", [0.0, 0.2])
+def test_compiled_discovery_is_the_same(slip, compiled, monkeypatch):
+    """Many directions, in batches of two: the same options in the same order."""
+    world, purposes = GridWorld.named("four_rooms", slip=slip), rooms()[1]
+    compiled(False)
+    plain = discover_eigenoptions(world, purposes)
+    compiled(True)
+    monkeypatch.setattr(eigenoptions, "_BATCH", 1)
+    quick = discover_eigenoptions(world, purposes)
+    assert [option.origin for option in quick] == [option.origin for option in plain]
+    assert all((a.policy == b.policy).all() for a, b in zip(quick, plain, strict=True))
+
+
+def test_a_world_of_sixty_thousand_states():
+    """Above the limit by itself; a smooth direction, and the option ends from everywhere."""
+    world = big_rooms(15, 16)
+    assert world.n_states > eigenoptions._LARGE
+    row, col = world.cells.T
+    option = learn_eigenoption(world, np.hypot(row, col))
+    require_options(world, [option])
+    path = follow(world, option, 0)
+    assert option.termination[path[-1]]
+    assert np.hypot(*world.cells[path[-1]]) > np.hypot(*world.cells[0])
+
+
+@given(worlds(), st.data())
+@settings(max_examples=200, deadline=None)
+def test_options_that_never_end_are_refused(world, data):
+    """By doubling of paths or, with slips, a search backwards: against the definition, state by state."""
+    policy = np.array(data.draw(st.lists(st.integers(-1, 3), min_size=world.n_states, max_size=world.n_states)))
+    option = Option(policy=policy, initiation=policy >= 0, termination=policy < 0)
+    if states_that_may_never_end(world, option).size:
+        with pytest.raises(ValueError, match="Option 0 never terminates once it is in state"):
+            require_options(world, [option])
+    else:
+        require_options(world, [option])
+
+
+def test_following_an_option():
+    world = GridWorld.from_text("....")
+    option = learn_eigenoption(world, [0, 1, 3, 6])
+    assert follow(world, option, 0).tolist() == [0, 1, 2, 3]
+    assert follow(world, option, 1, steps=1).tolist() == [1, 2]
+    assert follow(world, option, 3).tolist() == [3]
+    with pytest.raises(ValueError, match="one of the states 0 to 3, not in 4"):
+        follow(world, option, 4)
+    slippery = GridWorld.from_text("....", slip=0.5)
+    option = learn_eigenoption(slippery, [0, 1, 3, 6])
+    ways = [follow(slippery, option, 0, rng=seed).tolist() for seed in range(400)]
+    assert ways[0] == follow(slippery, option, 0, rng=0).tolist()
+    assert all(way[-1] == 3 for way in ways)
+    assert np.mean([len(way) - 1 for way in ways]) == pytest.approx(6, abs=0.5)  # 3 steps that succeed half the time

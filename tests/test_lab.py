@@ -1,5 +1,8 @@
 """Lessons in JupyterLab, in Chromium: they run to the end, and explorers follow every move, even while cells still run."""
 
+import os
+import time
+
 import nbformat
 import numpy as np
 import pytest
@@ -18,7 +21,25 @@ EXPLORERS = [
     ("02_pvf_sr_equivalence", 0, ["ArrowLeft"]),
     ("03_learning_the_sr", 0, ["ArrowLeft"]),
     ("04_eigenoptions", 0, ["ArrowRight"]),
+    ("08_deep_successor_representation", 0, ["ArrowLeft", "ArrowRight"]),
 ]
+
+
+@pytest.fixture(autouse=True)
+def alone(tmp_path_factory):
+    """One lab at a time: two side by side on two cores are so slow that moves miss the running notebook they should meet."""
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        yield
+        return
+    lock = tmp_path_factory.getbasetemp().parent / "lab.lock"  # the parent belongs to this run and all its workers
+    while True:
+        try:
+            lock.mkdir()
+            break
+        except FileExistsError:
+            time.sleep(0.5)
+    yield
+    lock.rmdir()
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from eigenlib import ledger, notebooks
+from eigenlib import exercises, ledger, notebooks
 from eigenlib.notebooks import Lesson, clean, hidden_errors, lessons, refresh, run
 from eigenlib.paths import NOTEBOOKS, ROOT
 
@@ -24,6 +24,8 @@ OTHER = {
     "04_eigenoptions": {"GAMMA": 0.95, "RUNS": 6},
     "05_diffusion_time": {"GAMMA": 0.95, "RUNS": 3},
     "06_learning_from_reward": {"SEED": 5},
+    "07_beyond_symmetric_worlds": {"MILLION": 40_000, "MAZES": 4, "SEED": 3},
+    "08_deep_successor_representation": {"UPDATES": 120, "SEED": 1},
 }
 
 
@@ -139,6 +141,7 @@ def test_papermill_reproduces_the_stored_numbers(lesson, tmp_path, record_proper
         )
     assert [entry["verdict"] for entry in fresh["record"]] == [entry["verdict"] for entry in stored["record"]]
     assert [entry["at_most"] for entry in fresh["check"]] == [entry["at_most"] for entry in stored["check"]]
+    assert exercises.collect(nbformat.read(outcome.output, as_version=4)) == exercises.collect(lesson.notebook)
     assert outcome.seconds <= lesson.budget
 
 

@@ -4,10 +4,17 @@ import random
 
 import pytest
 
+from eigenlib.deep_rooms import GAMMA, stored_runs
 from eigenlib.gridworld import GridWorld, map_names
-from eigenlib.widgets import MazeEditor, explore_eigenvectors, explore_sr
+from eigenlib.widgets import MazeEditor, explore_deep_sr, explore_eigenvectors, explore_sr
 
 WORLD = GridWorld.named("four_rooms")
+EXPLORERS = {
+    "sr": lambda: explore_sr(WORLD),
+    "eigenvectors": explore_eigenvectors,
+    "deep sr": lambda: explore_deep_sr(WORLD, stored_runs(), GAMMA),
+}
+every_explorer = pytest.mark.parametrize("explore", EXPLORERS.values(), ids=EXPLORERS.keys())
 
 
 def choices(name, control):
@@ -20,7 +27,7 @@ def choices(name, control):
     return {"seed": [0, 3, 10**6], "state": [0, WORLD.n_states - 1]}[name]
 
 
-@pytest.mark.parametrize("explore", [lambda: explore_sr(WORLD), explore_eigenvectors], ids=["sr", "eigenvectors"])
+@every_explorer
 def test_every_control_can_be_moved_to_its_ends(explore):
     explorer = explore()
     for name, control in explorer.controls.items():
@@ -30,7 +37,7 @@ def test_every_control_can_be_moved_to_its_ends(explore):
             assert bytes(explorer.image.value).startswith(b"\x89PNG")
 
 
-@pytest.mark.parametrize("explore", [lambda: explore_sr(WORLD), explore_eigenvectors], ids=["sr", "eigenvectors"])
+@every_explorer
 def test_a_moved_explorer_equals_a_fresh_one(explore):
     """Forty random moves, then the same picture as an explorer that went there in one go: no artist is left behind."""
     rng = random.Random(1)

@@ -1,0 +1,1 @@
+"""The same four steps from pixels: a world one can only look at, its deep SR, its eigenpurposes, its options (§3.3, §4.2)."""

@@ -1,0 +1,125 @@
+"""The machine a training run has: its device, cores, processes and memory. None of it changes what is learned."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import sys
+import warnings
+from collections.abc import Iterator
+
+import psutil
+import torch
+from torch import distributed, nn
+
+from eigenlib.atari.network import DeepSR
+
+
+def choose_device(name: str = "auto") -> torch.device:
+    """The device of this name; "auto" is CUDA where there is one, else Apple's MPS, else the CPU."""
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
+    kind, _, number = str(name).partition(":")
+    if kind == "cuda" and (not number or number.isdecimal()):
+        index = int(number or os.environ.get("LOCAL_RANK", "0"))  # under torchrun each process has a GPU of its own
+        if index >= torch.cuda.device_count():
+            raise ValueError(
+                f"This PyTorch sees {torch.cuda.device_count()} CUDA devices, so {name!r} cannot be used: take "
+                "device='cpu', or install a PyTorch built for CUDA."
+            )
+        return torch.device("cuda", index)
+    if kind == "mps" and not torch.backends.mps.is_available():
+        raise ValueError("This PyTorch sees no Apple GPU (MPS): take device='cpu'.")
+    if name not in ("cpu", "mps"):
+        raise ValueError(f"There is no device {name!r}: take 'auto', 'cpu', 'cuda', 'cuda:1' or 'mps'.")
+    return torch.device(kind)
+
+
+def placed(network: DeepSR, device: torch.device) -> DeepSR:
+    """On the device, and on CUDA with channels last, which its convolutions in bfloat16 want."""
+    network = network.to(device)
+    if device.type == "cuda":
+        for weights in network.parameters():
+            if weights.dim() == 4:
+                weights.data = weights.data.contiguous(memory_format=torch.channels_last)
+    return network
+
+
+class Compiled(nn.Module):
+    """torch.compile of a module, or, with a warning, the module itself where compiling fails."""
+
+    def __init__(self, module: nn.Module, mode: str | None = None):
+        super().__init__()
+        self.module, self.mode = module, mode
+        self._program: list = []  # a list, so that the compiled module is not registered a second time
+
+    def forward(self, *batch):
+        if not self._program:
+            try:
+                program = torch.compile(self.module, mode=self.mode)
+                result = program(*batch)
+            except Exception as error:
+                warnings.warn(f"torch.compile failed, so training goes on without it: {error}", stacklevel=2)
+                program, result = self.module, self.module(*batch)
+            self._program.append(program)
+            return result
+        return self._program[0](*batch)
+
+
+@contextlib.contextmanager
+def kept_memory() -> Iterator[None]:
+    """Let the process keep memory that it frees, while training.
+
+    Every update asks for the same large blocks again. glibc would hand them back to the system in between and take them
+    anew, page by page: a tenth to a seventh of the time of an update. Elsewhere than on Linux with glibc nothing happens.
+    """
+    libc = ctypes.CDLL(None) if sys.platform == "linux" else None
+    trim_threshold, mmap_threshold = -1, -3  # as <malloc.h> numbers them
+    if libc is None or not hasattr(libc, "mallopt") or not hasattr(libc, "malloc_trim"):
+        yield
+        return
+    libc.mallopt(mmap_threshold, 2**25)  # the largest that glibc takes
+    libc.mallopt(trim_threshold, 2**31 - 1)
+    try:
+        yield
+    finally:
+        libc.mallopt(mmap_threshold, 2**17)  # glibc's own
+        libc.mallopt(trim_threshold, 2**17)
+        libc.malloc_trim(0)
+
+
+@contextlib.contextmanager
+def threads(count: int | None = None) -> Iterator[None]:
+    """PyTorch with this many threads on the CPU, None for one a core; with as many as before afterwards."""
+    if count is not None and (isinstance(count, bool) or not isinstance(count, int) or count < 1):
+        raise ValueError(f"threads must be a whole number of at least 1, or None for one a core, got {count!r}.")
+    before = torch.get_num_threads()
+    torch.set_num_threads(count or cores())
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def cores() -> int:
+    """Physical cores that this process may use."""
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, min(usable, psutil.cpu_count(logical=False) or usable))
+
+
+@contextlib.contextmanager
+def processes(device: torch.device) -> Iterator[tuple[int, int]]:
+    """(rank, number of processes) as torchrun set them; (0, 1) without it."""
+    world = int(os.environ.get("WORLD_SIZE", "1"))
+    if world == 1:
+        yield 0, 1
+        return
+    own = not distributed.is_initialized()
+    if own:
+        distributed.init_process_group("nccl" if device.type == "cuda" else "gloo")
+    try:
+        yield distributed.get_rank(), world
+    finally:
+        if own:
+            distributed.destroy_process_group()

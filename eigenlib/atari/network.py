@@ -1,0 +1,256 @@
+"""DeepSR: the network that learns successor features from pixels (Fig. 2 and §3.3 of the paper; notebook 08).
+
+One frame goes in, and three things come out:
+
+    φ(s)         features: three convolutions and a layer of F rectified units                     representation
+    ζ(φ(s), a)   the next frame, from φ(s) and the action, which multiply: W (Uφ ⊙ V a)           reconstruction
+    ψ(φ(s))      successor features, ψ ≈ E[Σ γᵗ φ(Sₜ) | S₀ = s], by a small network on φ          SR estimator
+
+The action enters by a product, as in Oh et al. (2015), because it does not add something to the picture: it selects which
+of the possible changes happens. ψ looks at φ through a wall (`detach`, the ø of Fig. 2): φ is shaped by prediction alone,
+since ψ = φ = 0 satisfies the equation ψ(s) = φ(s) + γ E ψ(s′) better than anything learned could.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+SIDE = 84
+
+
+class Sizes(NamedTuple):
+    """How wide the network is: channels of each convolution, features F of φ and ψ, factors of the action product."""
+
+    channels: int
+    features: int
+    factors: int
+
+
+SIZES = {"paper": Sizes(64, 1024, 2048), "standard": Sizes(32, 512, 1024), "small": Sizes(16, 256, 512)}
+
+
+class Layer(NamedTuple):
+    """A layer as a drawing needs it: its name in the module, what it is, its output without the batch, its parameters."""
+
+    name: str
+    kind: str
+    shape: tuple[int, ...]
+    parameters: int
+
+
+class DeepSR(nn.Module):
+    """φ, ζ and ψ over uint8 frames (B, 84, 84).
+
+    mean, scale: (84, 84), in units of [0, 1]; the network sees (x/255 − mean) / scale. Without them it sees x/255.
+    seed: of the initial weights; torch's own random state is neither used nor moved.
+    """
+
+    mean: torch.Tensor
+    scale: torch.Tensor
+
+    def __init__(self, n_actions: int, sizes: Sizes | str = "small", mean=None, scale=None, seed: int = 0):
+        super().__init__()
+        self.n_actions, self.sizes = n_actions, require_sizes(sizes)
+        channels, features, factors = self.sizes
+        with torch.random.fork_rng(devices=[]):
+            self.conv1 = nn.Conv2d(1, channels, 6, stride=2)
+            self.conv2 = nn.Conv2d(channels, channels, 6, stride=2, padding=2)
+            self.conv3 = nn.Conv2d(channels, channels, 6, stride=2, padding=2)
+            self.features = nn.Linear(100 * channels, features)
+
+            self.factor = nn.Linear(features, factors)
+            self.action = nn.Embedding(n_actions, factors)  # row a is V a: a linear layer of the one-hot action
+            self.merge = nn.Linear(factors, features)
+            self.expand = nn.Linear(features, 100 * channels)
+            self.deconv1 = nn.ConvTranspose2d(channels, channels, 6, stride=2, padding=2)
+            self.deconv2 = nn.ConvTranspose2d(channels, channels, 6, stride=2, padding=2)
+            self.deconv3 = nn.ConvTranspose2d(channels, 1, 6, stride=2)
+
+            self.successor1 = nn.Linear(features, 2 * features)
+            self.successor2 = nn.Linear(2 * features, features)
+        self.register_buffer("mean", _image(mean, 0.0, "mean"))
+        self.register_buffer("scale", _image(scale, 1.0, "scale"))
+        self._initialise(seed)
+
+    def normalise(self, frames: torch.Tensor) -> torch.Tensor:
+        """uint8 (B, 84, 84) → float (B, 84, 84): what the network sees and predicts."""
+        return (frames.float() / 255 - self.mean) / self.scale
+
+    def to_pixels(self, prediction: torch.Tensor) -> torch.Tensor:
+        """A prediction, (B, 84, 84) in normalised units, as grey levels: float, clipped to [0, 255]."""
+        return ((prediction * self.scale + self.mean) * 255).clamp(0, 255)
+
+    def phi(self, frames: torch.Tensor) -> torch.Tensor:
+        """Features φ(s) ≥ 0: uint8 (B, 84, 84) → (B, F)."""
+        x = self.normalise(frames)[:, None]
+        for layer in (self.conv1, self.conv2, self.conv3):
+            x = F.relu(layer(x))
+        return F.relu(self.features(x.flatten(1)))
+
+    def predict(self, phi: torch.Tensor, actions: torch.Tensor) -> torch.Tensor:
+        """The next frame ζ(φ(s), a) in normalised units: (B, F) and (B,) whole numbers → (B, 84, 84)."""
+        x = self.merge(self.factor(phi) * self.action(actions))
+        x = F.relu(self.expand(x)).unflatten(1, (self.sizes.channels, 10, 10))
+        x = F.relu(self.deconv2(F.relu(self.deconv1(x))))
+        return self.deconv3(x)[:, 0]
+
+    def psi(self, phi: torch.Tensor, stop_gradient: bool = True) -> torch.Tensor:
+        """Successor features ψ(φ(s)): (B, F) → (B, F). Its gradient ends here unless stop_gradient is False."""
+        return self.successor2(F.relu(self.successor1(phi.detach() if stop_gradient else phi)))
+
+    def forward(self, frames: torch.Tensor, actions: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """φ(s), ζ(φ(s), a) and ψ(φ(s)) at once."""
+        phi = self.phi(frames)
+        return phi, self.predict(phi, actions), self.psi(phi)
+
+    @torch.no_grad()
+    def layers(self) -> list[Layer]:
+        """Every layer in the order it is passed, as measured by sending one black frame through (for Fig. 2)."""
+        found: list[Layer] = []
+
+        def record(name: str, layer: nn.Module):
+            def hook(_module, _inputs, output: torch.Tensor) -> None:
+                count = sum(weights.numel() for weights in layer.parameters())
+                found.append(Layer(name, type(layer).__name__, tuple(output.shape[1:]), count))
+
+            return layer.register_forward_hook(hook)
+
+        handles = [record(name, layer) for name, layer in self.named_children()]
+        try:
+            black = torch.zeros(1, SIDE, SIDE, dtype=torch.uint8, device=self.mean.device)
+            self(black, torch.zeros(1, dtype=torch.long, device=self.mean.device))
+        finally:
+            for handle in handles:
+                handle.remove()
+        return found
+
+    @torch.no_grad()
+    def _initialise(self, seed: int) -> None:
+        """Xavier, biases zero; the two layers whose outputs multiply are uniform, as in Oh et al. (2015)."""
+        if self.conv1.weight.is_meta:  # shapes only, nothing to fill
+            return
+        generator = torch.Generator().manual_seed(seed)
+        for name, weights in self.named_parameters():
+            if name == "factor.weight":
+                nn.init.uniform_(weights, -1.0, 1.0, generator=generator)
+            elif name == "action.weight":
+                nn.init.uniform_(weights, -0.1, 0.1, generator=generator)
+            elif name.endswith("bias"):
+                nn.init.zeros_(weights)
+            else:
+                nn.init.xavier_uniform_(weights, generator=generator)
+
+
+def require_sizes(sizes: Sizes | str) -> Sizes:
+    """Sizes by name, or as three whole numbers."""
+    if isinstance(sizes, str):
+        if sizes not in SIZES:
+            raise ValueError(
+                f"There is no network size {sizes!r}; choose one of {', '.join(SIZES)}, or give Sizes(...)."
+            )
+        return SIZES[sizes]
+    numbers = tuple(sizes)
+    if len(numbers) != 3 or not all(isinstance(n, int) and not isinstance(n, bool) and n > 0 for n in numbers):
+        raise ValueError(f"Sizes are three positive whole numbers (channels, features, factors), got {sizes!r}.")
+    return Sizes(*numbers)
+
+
+def _image(values, default: float, name: str) -> torch.Tensor:
+    if values is None:
+        return torch.full((SIDE, SIDE), default)
+    image = torch.as_tensor(np.array(values, dtype=np.float32) if not torch.is_tensor(values) else values).float()
+    if tuple(image.shape) != (SIDE, SIDE):
+        raise ValueError(f"{name} must be one image of {SIDE} × {SIDE}, got shape {tuple(image.shape)}.")
+    return image.clone()
+
+
+# Every choice that the paper leaves open, or that is made otherwise here: (choice, ours, why). "2020 code" is later code of
+# the paper's first author for a network of the same kind; Oh et al. (2015) is what the paper says it follows.
+DEVIATIONS: tuple[tuple[str, str, str], ...] = (
+    (
+        "layer sizes",
+        "'paper': 64 channels, 1024 features, 2048 factors; 'standard' half, 'small' a quarter of each",
+        "The paper gives sizes in a figure only; 'paper' are those of the 2020 code. Smaller ones train on a laptop.",
+    ),
+    (
+        "φ",
+        "rectified: φ ≥ 0",
+        "As in the 2020 code. The paper does not say which layer is φ, nor whether it is rectified.",
+    ),
+    (
+        "frames a state is made of",
+        "one",
+        "Where the avatar is shows in one frame, and an emulator restored to a saved state has no earlier frames to show. "
+        "Oh et al. and the 2020 code stack four, which would also show speed.",
+    ),
+    (
+        "frame skip",
+        "5: an action is repeated for five emulator frames",
+        "As in the 2020 code; the paper does not say.",
+    ),
+    (
+        "actions",
+        "those that do something in the game, at most 18",
+        "Fewer useless actions to predict, and the random policy moves more. The 2020 code uses all 18.",
+    ),
+    (
+        "normalisation",
+        "(x/255 − mean image) / standard deviation of each pixel, at least 0.02",
+        "Oh et al. subtract the mean only. An avatar covers 1 % of the pixels: with the mean alone, the network learns the "
+        "background and never sees the avatar.",
+    ),
+    (
+        "initial weights",
+        "factor layer U(±1), action layer U(±0.1), others Xavier, biases 0",
+        "Oh et al.'s, as the paper asks. The 2020 code has U(±0.1) for both; on drawn rooms, in one run of each, "
+        "L_RE after 600 updates was 0.084 with ours, 0.140 with that, 0.137 with Xavier everywhere.",
+    ),
+    (
+        "γ",
+        "0.99, unless said otherwise",
+        "As in the 2020 code; the paper gives γ = 0.9 for its tabular experiments only.",
+    ),
+    (
+        "batch",
+        "32 transitions",
+        "Oh et al.'s. Larger batches fill a GPU better, but make fewer updates of one pass.",
+    ),
+    (
+        "optimiser",
+        "RMSProp, step size 1e-4, running squares with decay 0.99, ε = 1e-8",
+        "Name and step size are the paper's; decay and ε are PyTorch's own.",
+    ),
+    (
+        "target network",
+        "a full copy every 500 updates",
+        "The paper says only that it is updated at a slower rate.",
+    ),
+    (
+        "first term of L_SR",
+        "φ(s) of the current network, held constant, instead of φ⁻(s)",
+        "It has just been computed for L_RE: one forward pass less makes training about 30 % faster, and it is the newer "
+        "value of the same thing.",
+    ),
+    (
+        "sum or mean",
+        "L_RE is a mean over pixels, L_SR over features",
+        "RMSProp hardly notices the scale of a loss, and the two losses move different weights.",
+    ),
+    (
+        "ends",
+        "nothing follows the end of an episode or the loss of a life; after a time limit of ours the sum goes on",
+        "The paper does not say. The state after a lost life is no consequence of where the avatar was.",
+    ),
+    (
+        "refining",
+        "after the joint passes, ψ alone goes on with φ frozen: batches of 512, step size 1e-3 falling to 0, a target every "
+        "20 updates (the preset of the paper's size has none of it)",
+        "φ changes until the joint passes end, and ψ trails behind it. On drawn rooms this takes the error of ψ from about "
+        "0.5 to below 0.1 within half a minute.",
+    ),
+)

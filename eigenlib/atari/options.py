@@ -1,0 +1,242 @@
+"""Eigenoptions from pixels: directions in feature space, followed greedily in the emulator (§3.3, §4.2; notebook 10).
+
+*Directions.* A random walk s₁ … s_N gives a matrix with the rows ψ(s_t); its right singular vectors e ∈ ℝᶠ, those of the
+largest singular values first, are the eigenpurposes. The paper does not centre the rows, so its first vector is close to
+their mean; `centre=True` takes the mean away first, which makes of it a principal component analysis of ψ.
+
+*Following one.* An eigenpurpose pays e·φ(s′) − e·φ(s) (Eq. 1). The paper does not learn what to do but tries: from the state
+where it is, the emulator takes each action in turn and is put back, and the action that paid best is then taken, "equivalent
+to learning with γ = 0". Here `depth` = 1 is that. A greater depth looks for the best plan of at most so many decisions,
+which may stop early, as an option may; it maximises Σ γᵗ r_{t+1}, takes the plan's first action and plans again.
+
+*Ties* go to the shortest plan, then to the first action, which is "do nothing" in every game: a greedy option whose screen
+does not react waits. Nothing here is random: a world that is, such as one with sticky actions, saves its generator with
+its state, so that looking ahead shows what will happen, chance included.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import torch
+from tqdm.auto import tqdm
+
+from eigenlib.atari._lookahead import best_plans, look_ahead, plans
+from eigenlib.atari.network import DeepSR
+from eigenlib.atari.pixels import PixelWorld
+from eigenlib.eigenpurposes import Eigenpurposes, fix_signs
+
+BATCH = 512  # frames in one forward pass
+
+
+class Trajectories(NamedTuple):
+    """What K options did in T decisions from one state. After the end of an episode nothing more happens.
+
+    positions: (K, T+1, 2) float32, the avatar's x, y; NaN where unknown and once the episode is over.
+    rooms, lives: (K, T+1) int16; rooms −1 in games that have none.
+    potentials: (K, T+1) float32, e·φ of each state on the way, or e·ψ.
+    gains: (K, T) float32, what the best plan promised; 0 once the episode is over.
+    actions: (K, T) int16, −1 once the episode is over.
+    stops: (K,) int16, decisions until no plan first promised anything: there the option would terminate. −1: never.
+    """
+
+    positions: np.ndarray
+    rooms: np.ndarray
+    lives: np.ndarray
+    potentials: np.ndarray
+    gains: np.ndarray
+    actions: np.ndarray
+    stops: np.ndarray
+
+
+def features(network: DeepSR, frames: np.ndarray) -> np.ndarray:
+    """φ of each frame: uint8 (N, 84, 84) → float32 (N, F), computed on the network's device."""
+    return _forward(network, frames, ("phi",))[0]
+
+
+def successor_rows(network: DeepSR, frames: np.ndarray) -> np.ndarray:
+    """ψ(φ(s)) of each frame, the rows of the paper's matrix T: uint8 (N, 84, 84) → float32 (N, F)."""
+    return _forward(network, frames, ("psi",))[0]
+
+
+def features_and_rows(network: DeepSR, frames: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """φ and ψ of each frame, (N, F) each, for the price of one."""
+    phi, psi = _forward(network, frames, ("phi", "psi"))
+    return phi, psi
+
+
+def eigenpurposes_from_rows(rows: np.ndarray, count: int, centre: bool = False) -> Eigenpurposes:
+    """Right singular vectors (F, count) of rows, (N, F), and their singular values; centre: of the rows less their mean.
+
+    By way of the Gram matrix, F × F in float64: exact enough, as only the leading ones are wanted, and small.
+    """
+    samples, size = rows.shape
+    if not 1 <= count <= min(samples, size):
+        raise ValueError(
+            f"count must lie between 1 and {min(samples, size)} for rows of shape {rows.shape}, got {count}."
+        )
+    mean = rows.mean(axis=0, dtype=np.float64) if centre else np.zeros(size)
+    gram = np.zeros((size, size))
+    for start in range(0, samples, 4096):
+        part = rows[start : start + 4096] - mean
+        gram += part.T @ part
+    if not np.isfinite(gram).all():
+        raise ValueError("The rows hold entries that are not finite numbers (NaN or ∞): the network did not learn.")
+    values, vectors = np.linalg.eigh(gram)
+    leading = slice(None, -count - 1, -1)
+    return Eigenpurposes(np.sqrt(np.maximum(values[leading], 0.0)), fix_signs(vectors[:, leading]))
+
+
+def directions(
+    kind: Literal["sr", "pca", "random"],
+    phi: np.ndarray,
+    psi: np.ndarray,
+    count: int,
+    centre: bool = False,
+    seed: int = 0,
+) -> Eigenpurposes:
+    """Eigenpurposes, and what they must be compared with; phi, psi: (N, F) of a walk.
+
+    "sr": the paper's, from ψ.  "pca": principal components of φ, which know nothing of what follows what.
+    "random": unit vectors drawn uniformly.  A fourth control is "sr" with φ and ψ of an `untrained` network.
+    """
+    if kind == "sr":
+        return eigenpurposes_from_rows(psi, count, centre)
+    if kind == "pca":
+        return eigenpurposes_from_rows(phi, count, centre=True)
+    if kind != "random":
+        raise ValueError(f"There are no directions {kind!r}: take 'sr', 'pca' or 'random'.")
+    drawn = np.random.default_rng(seed).standard_normal((phi.shape[1], count))
+    return Eigenpurposes(np.ones(count), fix_signs(drawn / np.linalg.norm(drawn, axis=0)))
+
+
+def both_signs(vectors: np.ndarray) -> np.ndarray:
+    """(F, k) → (F, 2k): e₁, −e₁, e₂, −e₂, …"""
+    return np.stack([vectors, -vectors], axis=2).reshape(len(vectors), -1)
+
+
+def untrained(network: DeepSR, seed: int = 0) -> DeepSR:
+    """A network of the same sizes that sees the same normalised frames and has learned nothing."""
+    fresh = DeepSR(network.n_actions, network.sizes, network.mean.cpu(), network.scale.cpu(), seed=seed)
+    return fresh.to(network.mean.device)
+
+
+def follow(
+    world: PixelWorld,
+    network: DeepSR,
+    vectors: np.ndarray,
+    steps: int,
+    *,
+    reward: Literal["phi", "psi"] = "phi",
+    depth: int = 1,
+    gamma: float = 0.9,
+    start: Any = None,
+    progress: bool = False,
+) -> Trajectories:
+    """Follow K directions, (F, K), greedily for so many decisions from one state: see the module for how.
+
+    start: a saved state of the world; None is the state that it is in. Afterwards the world is as it was before.
+    reward: "psi" pays for e·ψ instead of the paper's e·φ.
+    depth: compare all sequences of so many actions where there are at most 256, else each action so many times over.
+    """
+    vectors = np.asarray(vectors, dtype=np.float32)
+    if vectors.ndim != 2 or vectors.shape[0] != network.sizes.features:
+        raise ValueError(
+            f"Directions must have shape ({network.sizes.features}, K) for this network, got {vectors.shape}."
+        )
+    if world.n_actions != network.n_actions:
+        raise ValueError(
+            f"{world.name} has {world.n_actions} actions, but the network was made for {network.n_actions}."
+        )
+    if reward not in ("phi", "psi"):
+        raise ValueError(f"reward must be 'phi' (the paper's) or 'psi', got {reward!r}.")
+    if steps < 1 or depth < 1:
+        raise ValueError(f"steps and depth must be at least 1, got {steps} and {depth}.")
+    tree, here = plans(world.n_actions, depth), world.save()
+    log = _empty_log(vectors.shape[1], steps)
+    try:
+        if start is not None:
+            world.restore(start)
+        everyone = np.arange(vectors.shape[1])
+        log.potentials[:, :] = _potentials(network, [world.frame()], vectors, reward).T
+        _note(world, log, everyone, 0)
+        groups = [] if world.over else [(world.save(), everyone)]  # a state and the options that are in it
+        for t in tqdm(range(steps), disable=not progress, desc=f"following {len(everyone)} options", unit=" decisions"):
+            frames = [frame for state, _ in groups for frame in look_ahead(world, state, tree)]
+            ahead = _potentials(network, frames, vectors, reward).reshape(len(groups), len(tree), len(everyone))
+            after = []
+            for (state, members), potentials in zip(groups, ahead, strict=True):
+                potentials = potentials[:, members]  # (P, members)
+                chosen, gains = best_plans(potentials, log.potentials[members, t], tree, gamma)
+                log.actions[members, t], log.gains[members, t] = chosen, gains
+                log.stops[members[(gains <= 0) & (log.stops[members] < 0)]] = t
+                log.potentials[members, t + 1 :] = potentials[chosen, np.arange(len(members))][:, None]
+                for action in np.unique(chosen):
+                    world.restore(state)
+                    world.act(int(action))
+                    _note(world, log, members[chosen == action], t + 1)
+                    if not world.over:
+                        after.append((world.save(), members[chosen == action]))
+            groups = after
+    finally:
+        world.restore(here)
+    return log
+
+
+def replay(world: PixelWorld, actions: np.ndarray, start: Any = None) -> np.ndarray:
+    """The film of one option: its actions, (T,), taken again from the same state → (T+1, …) screens, as `follow` saw them."""
+    here, look = world.save(), getattr(world, "screen", world.frame)
+    try:
+        if start is not None:
+            world.restore(start)
+        film = [look()]
+        for action in actions[actions >= 0]:
+            world.act(int(action))
+            film.append(look())
+    finally:
+        world.restore(here)
+    return np.stack(film)
+
+
+def _potentials(network: DeepSR, frames: list[np.ndarray], vectors: np.ndarray, reward: str) -> np.ndarray:
+    """e·φ, or e·ψ, of frames along each direction: (N, K). Frames that occur more than once are looked at once."""
+    if not frames:
+        return np.empty((0, vectors.shape[1]), np.float32)
+    different: dict[bytes, int] = {}
+    which = [different.setdefault(frame.tobytes(), len(different)) for frame in frames]
+    pictures = np.frombuffer(b"".join(different), np.uint8).reshape(-1, *frames[0].shape)
+    return (_forward(network, pictures, (reward,))[0] @ vectors)[which]
+
+
+@torch.inference_mode()
+def _forward(network: DeepSR, frames: np.ndarray, wanted: tuple[str, ...]) -> list[np.ndarray]:
+    """φ and/or ψ of frames, each (N, F)."""
+    out = [np.empty((len(frames), network.sizes.features), np.float32) for _ in wanted]
+    for start in range(0, len(frames), BATCH):
+        rows = slice(start, start + BATCH)
+        phi = network.phi(torch.from_numpy(np.array(frames[rows])).to(network.mean.device))
+        for array, name in zip(out, wanted, strict=True):
+            array[rows] = (phi if name == "phi" else network.psi(phi)).float().cpu().numpy()
+    return out
+
+
+def _empty_log(count: int, steps: int) -> Trajectories:
+    return Trajectories(
+        positions=np.full((count, steps + 1, 2), np.nan, np.float32),
+        rooms=np.full((count, steps + 1), -1, np.int16),
+        lives=np.zeros((count, steps + 1), np.int16),
+        potentials=np.zeros((count, steps + 1), np.float32),
+        gains=np.zeros((count, steps), np.float32),
+        actions=np.full((count, steps), -1, np.int16),
+        stops=np.full(count, -1, np.int16),
+    )
+
+
+def _note(world: PixelWorld, log: Trajectories, members: np.ndarray, t: int) -> None:
+    """Where these options are after t decisions."""
+    where, room = world.position(), getattr(world, "room", lambda: None)()
+    if where is not None and not world.over:
+        log.positions[members, t] = where
+    log.rooms[members, t:] = -1 if room is None else room
+    log.lives[members, t:] = world.lives

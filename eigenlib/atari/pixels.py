@@ -1,0 +1,173 @@
+"""Worlds that are only seen: what the deep SR may ask of one, and mazes drawn as pixels (§3.3; notebook 08).
+
+A maze whose frames are drawn is the one pixel world in which the right answer is known: its states can be counted, so
+ψ, the eigenpurposes and the options learned from frames can be compared with the exact ones.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from eigenlib.gridworld import GridWorld
+
+SIDE = 84  # frames are SIDE × SIDE, as in the paper and in DQN
+
+FLOOR, WALL, AGENT, BEYOND, DOOR = 24, 104, 235, 0, 48  # greys of a drawn maze
+_MOVES = ((-1, 0), (0, 1), (1, 0), (0, -1))  # up, right, down, left
+
+
+class PixelWorld(Protocol):
+    """What collecting, training and options need of a world, be it a game or a drawn maze.
+
+    A world may also have `cut_off` (an episode that is over was only stopped by a limit; nothing in the world ended) and
+    `room()` (where it consists of several).
+    """
+
+    name: str
+
+    @property
+    def n_actions(self) -> int: ...
+
+    @property
+    def over(self) -> bool:
+        """The episode has ended: reset before acting again."""
+
+    @property
+    def lives(self) -> int:
+        """Lives left; 0 in worlds without any."""
+
+    def reset(self) -> None: ...
+
+    def act(self, action: int) -> float:
+        """One decision; returns the reward."""
+
+    def frame(self) -> np.ndarray:
+        """(84, 84) uint8 grey, an array that later acts do not change."""
+
+    def save(self) -> Any:
+        """Everything that `frame` and all later `act`s depend on."""
+
+    def restore(self, state: Any) -> None:
+        """Back to a saved state: `frame` shows at once what it showed then."""
+
+    def position(self) -> tuple[float, float] | None:
+        """The avatar's (x, y) on the screen, None where unknown."""
+
+
+class PixelMaze:
+    """A GridWorld drawn as 84×84 frames. Episodes start in a random state and are cut off after `steps` decisions."""
+
+    lives = 0
+    screen_size = (SIDE, SIDE)
+    action_names = ("up", "right", "down", "left")
+
+    def __init__(self, world: GridWorld, seed: int = 0, steps: int = 100) -> None:
+        if steps < 1:
+            raise ValueError(f"An episode lasts at least one decision, not {steps!r}: give steps = 1 or more.")
+        self.world, self.steps = world, int(steps)
+        self.name, self.n_actions = world.name or "own map", world.n_actions
+        self.frames = draw(world)  # (S, 84, 84)
+        self.frames.flags.writeable = False  # frame() hands out views
+        self.rng = np.random.default_rng(seed)
+        self.reset()
+
+    def seeded(self, seed: int) -> PixelMaze:
+        """The same maze with another seed."""
+        return PixelMaze(self.world, seed, self.steps)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What decides, with a seed and actions, what happens: a dataset records it."""
+        moves = np.ascontiguousarray(self.world.next_state, dtype="<i8").tobytes()
+        marks = hashlib.sha256(moves + self.frames.tobytes()).hexdigest()[:16]
+        return {"game": self.name, "moves_and_frames": marks, "slip": self.world.slip, "steps": self.steps}
+
+    @property
+    def over(self) -> bool:
+        return self.decisions >= self.steps
+
+    @property
+    def cut_off(self) -> bool:
+        """Nothing ends in a maze: only our patience does."""
+        return self.over
+
+    def reset(self) -> None:
+        self.state, self.decisions = int(self.rng.integers(self.world.n_states)), 0
+
+    def act(self, action: int) -> float:
+        """One step, with the world's slips; no maze here has rewards."""
+        if not 0 <= action < self.n_actions:
+            raise ValueError(f"{self.name} has the actions 0 to {self.n_actions - 1}, not {action!r}.")
+        if self.over:
+            raise RuntimeError(f"This episode of {self.name} is over: call reset() before acting again.")
+        if self.world.slip:
+            chance = self.rng.random()
+            side = (chance < self.world.slip / 2) - (chance >= 1 - self.world.slip / 2)
+            action = (action + side) % self.n_actions
+        self.state = int(self.world.next_state[self.state, action])
+        self.decisions += 1
+        return 0.0
+
+    def frame(self) -> np.ndarray:
+        return self.frames[self.state]
+
+    def position(self) -> tuple[float, float]:
+        """The middle (x, y) of the agent's square, in pixels of the frame."""
+        cell, top, left = _layout(self.world)
+        row, column = self.world.cells[self.state]
+        return left + (column + 0.5) * cell - 0.5, top + (row + 0.5) * cell - 0.5
+
+    def save(self) -> tuple[int, int, Mapping[str, Any]]:
+        return self.state, self.decisions, self.rng.bit_generator.state
+
+    def restore(self, state: tuple[int, int, Mapping[str, Any]]) -> None:
+        self.state, self.decisions, self.rng.bit_generator.state = state
+
+
+def draw(world: GridWorld) -> np.ndarray:
+    """(S, 84, 84) uint8: the world with the agent in each of its states."""
+    cell, top, left = _layout(world)
+    height, width = world.free.shape
+    picture = np.full((SIDE, SIDE), BEYOND, np.uint8)
+    floor = np.where(world.free, FLOOR, WALL).astype(np.uint8)
+    picture[top : top + height * cell, left : left + width * cell] = np.kron(floor, np.ones((cell, cell), np.uint8))
+    corners = world.cells * cell + (top, left)  # (S, 2) upper left pixel of each cell
+    for state in np.flatnonzero(_one_way(world)).tolist():
+        y, x = corners[state].tolist()
+        picture[y : y + cell, x : x + cell] = DOOR
+        for action, (down, right) in enumerate(_MOVES):  # the floor goes on where the door may be left
+            if world.next_state[state, action] != state:
+                lip = -(-cell // 3)
+                y0, x0 = y + (down > 0) * (cell - lip), x + (right > 0) * (cell - lip)
+                picture[y0 : y0 + (lip if down else cell), x0 : x0 + (lip if right else cell)] = FLOOR
+    frames = np.repeat(picture[None], world.n_states, axis=0)
+    inset = cell // 8
+    for state, (y, x) in enumerate(corners.tolist()):
+        frames[state, y + inset : y + cell - inset, x + inset : x + cell - inset] = AGENT
+    return frames
+
+
+def _layout(world: GridWorld) -> tuple[int, int, int]:
+    """Pixels of a cell's side, and of the margins above and to the left of the maze."""
+    height, width = world.free.shape
+    if max(height, width) > SIDE:
+        raise ValueError(
+            f"A maze of {height}×{width} cells does not fit into {SIDE}×{SIDE} pixels: give a smaller one."
+        )
+    cell = SIDE // max(height, width)
+    return cell, (SIDE - height * cell) // 2, (SIDE - width * cell) // 2
+
+
+def _one_way(world: GridWorld) -> np.ndarray:
+    """(S,) bool: states that can be entered from a side on which they cannot be left."""
+    before = np.arange(world.n_states)[:, None]
+    after = world.next_state
+    back = world.next_state[after, (np.arange(len(_MOVES)) + 2) % len(_MOVES)]  # where the opposite move leads
+    doors = np.zeros(world.n_states, bool)
+    doors[after[(after != before) & (back != before)]] = True
+    return doors

@@ -1,0 +1,83 @@
+"""Where options went, as a table and as the paper's picture (Fig. 5; notebook 10)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from eigenlib.atari.discovery import KINDS
+from eigenlib.atari.metrics import CELL, distinct_ends
+
+# Okabe and Ito's colours, which colour-blind readers can tell apart; black and yellow are left out, as they vanish on screens.
+COLOURS = ("#d55e00", "#0072b2", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#7b3294", "#8c510a")
+
+
+def summary_table(about: Mapping[str, Any]) -> str:
+    """What `discover` measured, a line for each kind of direction, and how well the network predicts."""
+    lines = [f"{'':20}{'R8':>6}{'basin':>7}{'go and stay':>15}{'ends':>6}{'deaths':>8}"]
+    for kind, title in KINDS.items():
+        row = about["summary"][kind]
+        places = "".join(
+            f"{'–' if row[n] is None else format(row[n], '.2f'):>{w}}" for n, w in (("r8", 6), ("big_basin", 7))
+        )
+        share = f"{row['go_and_stay']} of {row['options']}"
+        lines.append(f"{title:20}{places}{share:>15}{row['distinct_ends']:>6}{row['deaths']:>8}")
+    for what, errors in about["prediction_errors"].items():
+        said = ", ".join(f"{name} {error:.3f}" for name, error in errors.items())
+        lines.append(
+            f"squared error of the next frame, {'whole frame' if what == 'frame' else 'around the avatar'}: {said}"
+        )
+    return "\n".join(lines)
+
+
+def telling_options(ends: np.ndarray, goes: np.ndarray, most: int = len(COLOURS)) -> list[int]:
+    """Numbers of the first options that go somewhere and stay, each elsewhere than those before it."""
+    chosen: list[int] = []
+    for option in np.flatnonzero(goes).tolist():
+        if len(chosen) < most and distinct_ends(ends[[*chosen, option]]) > len(chosen):
+            chosen.append(option)
+    return chosen
+
+
+def density(screen: np.ndarray, positions: np.ndarray) -> np.ndarray:
+    """Options as stains on a faded screen, one colour each and darker where it was more often: (H, W, 3) float.
+
+    screen: (H, W, 3) uint8; positions: (K, T+1, 2), K at most as many as COLOURS.
+    """
+    picture = 1 - 0.35 * (1 - screen.astype(float).mean(axis=2, keepdims=True).repeat(3, axis=2) / 255)
+    height, width = screen.shape[:2]
+    for track, colour in zip(positions, COLOURS, strict=False):
+        visits = np.zeros((height, width))
+        for x, y in np.round(track[np.isfinite(track).all(axis=1)] - CELL / 2).astype(int):
+            visits[max(y, 0) : max(y + CELL, 0), max(x, 0) : max(x + CELL, 0)] += 1
+        ink = np.where(visits > 0, 0.15 + 0.85 * np.sqrt(visits / max(visits.max(), 1)), 0)[:, :, None]
+        rgb = np.array([int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)])
+        picture = (1 - ink) * picture + ink * rgb
+    return picture
+
+
+def density_figure(screen: np.ndarray, kinds: Mapping[str, Mapping[str, np.ndarray]]) -> Figure:
+    """One picture for each kind of direction: the options that go somewhere and stay, up to eight with different ends.
+
+    kinds: title → arrays "positions" (K, T+1, 2), "rooms" (K, T+1), "ends" (K, 3), "goes" (K,), as `discover` finds them.
+    """
+    figure = Figure(figsize=(3.2 * len(kinds), 2.85), layout="constrained")
+    axes = figure.subplots(1, len(kinds), squeeze=False)[0]
+    for ax, (title, arrays) in zip(axes, kinds.items(), strict=True):
+        chosen = telling_options(arrays["ends"], arrays["goes"])
+        here = arrays["rooms"][chosen] == arrays["rooms"][:1, :1]  # other rooms are not on this screen
+        tracks = np.where(here[:, :, None], arrays["positions"][chosen], np.nan)
+        # An ALE pixel is wider than high: the screen of 160 × 210 was shown as 4 : 3.
+        ax.imshow(density(screen, tracks), aspect=0.75 * screen.shape[1] / screen.shape[0])
+        for option, colour in zip(chosen, COLOURS, strict=False):
+            x, y, room = arrays["ends"][option]
+            if room != arrays["rooms"][option, 0]:
+                continue
+            label = f"{'−' if option % 2 else '+'}e{option // 2 + 1}"
+            ax.annotate(label, (x, y), (6, 6), textcoords="offset points", color=colour, fontsize=8, weight="bold")
+        ax.set_title(f"{title}\n{int(arrays['goes'].sum())} of {len(arrays['goes'])} go somewhere and stay", fontsize=9)
+        ax.set_axis_off()
+    return figure

@@ -1,0 +1,209 @@
+"""The leading eigenvectors of matrices too large to be dense (used by `extract_eigenpurposes`; notebook 07).
+
+*Which end.* T, and −L, have no negative entry off the diagonal. Of such a matrix M the eigenvalue with the largest real part
+is real, and for every vector x > 0 it lies between the smallest and the largest ratio (Mx)[s] / x[s] (Collatz–Wielandt).
+For T and x = 1 both are 1; else a few steps of inverse iteration bring them together. So we know where to look.
+
+*Shift and invert.* Smooth vectors of a large world crowd below that end (in a maze of 10⁶ states ten of them differ from
+it by less than 10⁻⁶), and no product with M tells them apart quickly. Take σ just above the end. σI − M is an M-matrix:
+it factorises without pivoting, in an order that keeps the factors thin, and its inverse has 1 / (σ − μ) for μ, so what was
+crowded stands far apart. Lanczos (ARPACK; Arnoldi where M is not symmetric) finds the largest of these in some 50 solves.
+
+*Completeness.* One starting vector shows one vector of a repeated eigenvalue. So what was found is projected out, and the
+largest eigenvalue of the rest tells how near to σ the nearest one is that is still missing. We stop when none of those
+could come before the last one asked for. Complex eigenvalues may be far from σ and still come early, in the order of
+their real parts: for them we use that they lie in the disc of M's spectrum and that |Im μ| ≤ ‖M − Mᵀ‖₁ / 2. To be sure
+of that order takes hundreds of vectors, which we afford up to a few thousand states. In larger worlds with one-way doors
+we are sure of all eigenvalues up to a distance from σ, and warn if there are complex ones among them.
+"""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+from scipy import linalg, sparse
+from scipy.sparse.linalg import ArpackError, LinearOperator, eigs, eigsh, lobpcg, splu
+from tqdm import tqdm
+
+SPARE = (
+    6  # vectors beyond those asked for: they make ARPACK converge faster, and repeated eigenvalues rarely incomplete
+)
+_SURE = 5000  # states up to which complex eigenvalues are put in order with certainty
+_PASSES, _SWEEPS = 5, 20  # of inverse iteration, where the end of the spectrum is not known
+
+
+class SpectrumWarning(UserWarning):
+    """Eigenvectors that are right, of which one cannot be sure that they are the first."""
+
+
+def leading_eigenpairs(matrix, count: int, gamma: float = 0.0, method: str = "sparse", progress: bool = False):
+    """The leading eigenpairs, values (count,) and vectors (S, count); of a complex pair the one with Im μ > 0 comes first.
+
+    matrix: (S, S) sparse, no negative entry off the diagonal.  gamma: 0 orders by the real part of μ, else by that of the
+    SR's eigenvalue 1 / (1 − γμ).  method: "sparse" factorises; "lobpcg", for symmetric matrices only, needs less memory.
+    """
+    with tqdm(desc="factorise", unit=" solves", disable=not progress) as bar:
+        M, symmetric = sparse.csr_matrix(matrix), is_symmetric(matrix)
+        if method == "lobpcg":
+            if not symmetric:
+                raise ValueError("LOBPCG is for symmetric matrices: use method='sparse' where there are one-way doors.")
+            basis = _lobpcg(M, _shift(M, None), count, bar)
+        else:
+            basis = _shift_and_invert(M, symmetric, count, gamma, bar)
+    inside = basis.T @ (M @ basis)  # Rayleigh–Ritz: M within the space that was found
+    values, vectors = np.linalg.eigh((inside + inside.T) / 2) if symmetric else np.linalg.eig(inside)
+    order = np.argsort(-rank(values, gamma), kind="stable")[:count]
+    return values[order], basis @ vectors[:, order]
+
+
+def rank(values: np.ndarray, gamma: float) -> np.ndarray:
+    """What eigenvalues of T are sorted by: the real part, their own or that of the SR's eigenvalue."""
+    return values.real if gamma == 0 else (1 / (1 - gamma * values)).real
+
+
+def is_symmetric(M) -> bool:
+    return abs(M - M.T).max() <= 1e-12 * abs(M).max()
+
+
+def has_a_known_end(M) -> bool:
+    """Whether M has no negative entry off the diagonal."""
+    return M.data.min(initial=0.0) >= 0 or (M - sparse.diags_array(M.diagonal())).min() >= 0
+
+
+def _shift_and_invert(M, symmetric: bool, count: int, gamma: float, bar) -> np.ndarray:
+    """(S, k) orthonormal basis of an invariant space that holds the leading eigenvectors."""
+    n, rng = M.shape[0], np.random.default_rng(0)
+    sigma = _shift(M, bar)
+    solve = _factorised(M, sigma, bar)
+    tilt = abs(M - M.T).sum(axis=0).max() / 2  # |Im μ| of every eigenvalue μ is at most this
+    disc = M.diagonal().min(), sigma  # a point, and how far to the right the disc around it reaches that holds all
+    basis, batch = np.empty((n, 0)), count + SPARE
+    while True:
+        bar.set_description("Lanczos" if symmetric else "Arnoldi")
+        basis = _orthonormal(basis, _arpack(solve, basis, symmetric, batch, rng, tol=0.0)[1])
+        bar.set_description("is any missing?")
+        missing = 1 / np.abs(_arpack(solve, basis, symmetric, 1, rng, tol=1e-3)[0][0]) * (1 + 1e-6)  # not nearer to σ
+        found = np.linalg.eigvals(basis.T @ (M @ basis))
+        if np.sort(rank(found, gamma))[-count] >= _best_elsewhere(missing, sigma, tilt, disc, gamma):
+            return basis
+        if n > _SURE and not symmetric and np.sort(np.abs(sigma - found))[count - 1] <= missing:
+            break
+        batch = basis.shape[1]
+        if n <= _SURE and 2 * (basis.shape[1] + batch) > n:
+            return np.eye(n)  # no fewer than all will do
+    if np.abs(found.imag).max() > 1e-12:
+        warnings.warn(
+            f"Some of these eigenvalues are complex. All within {missing:.1e} of {sigma:.6g} were found, but another complex "
+            f"one, farther away, might still come before the last of the {count} in order of real parts.",
+            SpectrumWarning,
+            stacklevel=4,
+        )
+    return basis
+
+
+def _best_elsewhere(radius: float, sigma: float, tilt: float, disc: tuple[float, float], gamma: float) -> float:
+    """The largest rank that an eigenvalue could have which is at least `radius` away from σ."""
+    if tilt <= 1e-12:
+        return float(rank(np.array(sigma - radius), gamma))
+    centre, right = disc
+    size = right - centre
+    y = np.concatenate([[0.0], np.geomspace(1e-3 * min(radius, tilt), min(tilt, size), 5000)])
+    x = np.where(y < radius, sigma - np.sqrt(np.maximum(radius**2 - y**2, 0)), np.inf)
+    x = np.minimum(x, centre + np.sqrt(size**2 - y**2))
+    if gamma == 0:
+        return float(x.max())
+    u = np.maximum(1 - gamma * x, gamma * y)  # Re 1/(u − iw) = u / (u² + w²) is largest at u = w, and falls beyond
+    return float((u / (u**2 + (gamma * y) ** 2)).max())
+
+
+def _shift(M, bar) -> float:
+    """A number above the spectrum of M by no more than the spacing of its leading eigenvalues, or nearly."""
+    n, x = M.shape[0], np.ones(M.shape[0])
+    margin = 1e-3 / n * abs(M).max()
+    for _ in range(_PASSES):
+        ratios = (M @ x) / x
+        sigma = ratios.max() + margin
+        if ratios.max() - ratios.min() <= margin or bar is None:
+            break
+        solve = _factorised(M, sigma, bar)
+        for _ in range(_SWEEPS):
+            x = solve(x)
+            x /= x.max()
+    return float(sigma)
+
+
+def _factorised(M, sigma: float, bar):
+    """The function b ↦ (σI − M)⁻¹ b."""
+    bar.set_description("factorise")
+    A = sparse.csc_matrix(sigma * sparse.eye_array(M.shape[0]) - M)
+    try:
+        factors = splu(A, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
+    except (MemoryError, SystemError) as problem:  # SystemError is how SuperLU says that memory ran out
+        raise MemoryError(
+            f"The factors of a matrix of {M.shape[0]} states do not fit into memory: use method='lobpcg', which is slower "
+            "but needs only a few hundred bytes a state, or a world with more walls."
+        ) from problem
+
+    def solve(b: np.ndarray) -> np.ndarray:
+        bar.update()
+        return factors.solve(b)
+
+    return solve
+
+
+def _arpack(solve, basis: np.ndarray, symmetric: bool, count: int, rng, tol: float):
+    """The largest eigenpairs of the inverse where `basis` is projected out."""
+    n = basis.shape[0]
+
+    def outside(b: np.ndarray) -> np.ndarray:
+        return b - basis @ (basis.T @ b)
+
+    operator = LinearOperator((n, n), matvec=lambda b: outside(solve(b)), dtype=float)
+    start = outside(rng.standard_normal(n))
+    try:
+        if symmetric:
+            return eigsh(operator, count, which="LA", v0=start, tol=tol, maxiter=1000)
+        return eigs(operator, count, which="LM", v0=start, tol=tol, maxiter=1000)
+    except ArpackError as problem:
+        raise RuntimeError(
+            f"The eigenvectors did not converge ({problem}): ask for a few more or fewer of them, so that no cluster of "
+            "eigenvalues is cut, or, up to some thousand states, use method='dense'."
+        ) from problem
+
+
+def _orthonormal(basis: np.ndarray, vectors: np.ndarray) -> np.ndarray:
+    """(S, k + j) the basis and the directions that real and imaginary parts of vectors add to it."""
+    parts = [vectors.real, vectors.imag] if np.iscomplexobj(vectors) else [vectors]
+    new = np.concatenate(parts, axis=1)
+    for _ in range(2):
+        new -= basis @ (basis.T @ new)
+    # Nearly parallel vectors (a defective eigenvalue) are left for the next round, which sees what is orthogonal to them.
+    new, R, _ = linalg.qr(new, mode="economic", pivoting=True, overwrite_a=True)
+    size = np.abs(R.diagonal())
+    return np.concatenate([basis, new[:, size > 1e-6 * size[0]]], axis=1)
+
+
+def _lobpcg(M, sigma: float, count: int, bar) -> np.ndarray:
+    """As `_shift_and_invert`, by descent in a block of vectors, with algebraic multigrid for the inverse (Knyazev, 2001)."""
+    from pyamg import smoothed_aggregation_solver
+
+    A = sparse.csr_matrix(sigma * sparse.eye_array(M.shape[0]) - M)
+    inverse = smoothed_aggregation_solver(A).aspreconditioner()
+    start = np.random.default_rng(0).standard_normal((M.shape[0], count + SPARE))
+    start[:, 0] = 1.0
+    bar.set_description("LOBPCG")
+
+    def precondition(block: np.ndarray) -> np.ndarray:
+        bar.update(block.shape[1])
+        return np.stack([inverse.matvec(column) for column in block.T], axis=1)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter(
+            "ignore", UserWarning
+        )  # it warns of spare vectors that did not converge; we look ourselves
+        values, vectors = lobpcg(A, start, M=precondition, largest=False, tol=1e-9, maxiter=100)
+    off = np.linalg.norm(A @ vectors - vectors * values, axis=0)[np.argsort(values)][:count].max()
+    if off > 1e-8:
+        raise RuntimeError(f"LOBPCG did not converge: a residual of {off:.1e} is left. Use method='sparse' if it fits.")
+    return np.linalg.qr(vectors)[0]

@@ -1,0 +1,307 @@
+"""The grader: right marks, and a broken, hanging or hostile notebook costs its own row only."""
+
+import base64
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import nbformat
+import psutil
+import pytest
+
+from eigenlib.cli import main
+from eigenlib.exercises import all_exercises, sandbox
+from eigenlib.grading import grade
+from eigenlib.notebooks import lessons
+
+GOOD = """
+import numpy as np
+my_first_light = 10
+def my_successor(T, gamma):
+    return np.linalg.inv(np.eye(len(T)) - gamma * T)
+def my_arrival_value(psi, r, gamma):
+    return (psi @ r - r) / gamma
+my_ratio_limit = 1
+my_drift = [0.4, 0.4, 0.2, 0.0]
+"""
+PARTLY = [
+    GOOD,
+    "my_successor = lambda T, gamma: np.linalg.inv(np.eye(len(T)) - gamma * T).T",
+    "my_ratio_limit = None",
+    "def my_arrival_value(psi, r, gamma):\n    return psi @ missing",
+    "1 / 0",
+]
+# Everything a notebook could say about itself, and everything it could do to its own copy of the checks.
+SELF_AWARDING = [
+    """
+import eigenlib.exercises as exercises, eigenlib.exercises.wire as wire, eigenlib.exercises.answers as answers
+passed = exercises.Feedback("passed", text="well done.")
+exercises.Exercise.judge = lambda self, answer: passed
+for one in exercises.all_exercises():
+    object.__setattr__(one, "function", lambda answer: "passed")
+answers.close = lambda *_: True
+print("✔ Exercise 01.1 passed: well done.")
+exercises.check.first_light(10)
+""",
+    """
+import json
+marks = {"lesson": "01", "status": "ok", "marks": {"01.1": "passed", "01.2": "passed"}}
+print(json.dumps(marks))
+wire.serve = lambda namespace, request: wire.pack({"function": FUNCTION, "state": "passed", "value": "passed", **marks})
+""",
+]
+HOSTILE_ANSWER = """
+class Passes:
+    state, mistake, text = "passed", "", "."
+    def __eq__(self, other): return True
+    __le__ = __lt__ = __ge__ = __gt__ = __eq__
+    def __abs__(self): return self
+    __sub__ = __rsub__ = __matmul__ = __rmatmul__ = lambda self, other: self
+my_first_light = Passes()
+my_successor = lambda T, gamma: Passes()
+my_drift = Passes()
+"""
+FAMILY = """
+import os, subprocess, time
+subprocess.Popen(["sleep", "{seconds}"], start_new_session=True)
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        os.execvp("sleep", ["sleep", "{seconds}"])
+    os._exit(0)
+time.sleep(0.5)
+"""
+STUBBORN = """
+import time
+while True:
+    try:
+        time.sleep(1)
+    except KeyboardInterrupt:
+        pass
+"""
+SLEEP = str(70_000 + os.getpid() % 10_000)  # an hour and a number by which to know our own again
+
+
+def notebook(*sources, lesson="01"):
+    cells = [nbformat.v4.new_code_cell(source) for source in sources]
+    return nbformat.writes(nbformat.v4.new_notebook(cells=cells, metadata={"eigenlib": {"lesson": lesson}}))
+
+
+def claims_to_have_passed():
+    """Stored outputs that say so, records included."""
+    content = json.loads(notebook("my_first_light = None"))
+    record = {"number": "01.1", "name": "first_light", "state": "passed", "mistake": ""}
+    line = {"text/plain": "✔ Exercise 01.1 passed"}
+    output = {"output_type": "display_data", "data": line, "metadata": {"eigenlib": {"exercise": record}}}
+    content["cells"][0]["outputs"] = [output]
+    return json.dumps(content)
+
+
+SUBMISSIONS = {
+    "good": notebook(GOOD),
+    "partly": notebook(*PARTLY),
+    "blank": notebook("def my_successor(T, gamma):\n    return ...", "my_first_light = None"),
+    "broken": "{ this is no notebook",
+    "binary": "\udcff\udcfe",
+    "unknown": notebook(GOOD, lesson="77"),
+    "claims": claims_to_have_passed(),
+    "self_awarding": notebook("FUNCTION = False", *SELF_AWARDING),
+    "self_awarding_functions": notebook("FUNCTION = True", *SELF_AWARDING),
+    "hostile_answer": notebook(HOSTILE_ANSWER),
+    "exits": notebook(GOOD, "import os; os._exit(0)", "my_ratio_limit = 1"),
+    "answer_exits": notebook(GOOD, "import os\ndef my_successor(T, gamma):\n    os._exit(0)"),
+    "kills": notebook(GOOD, "import os, signal; os.kill(os.getppid(), signal.SIGKILL)"),
+    "memory": notebook(GOOD, "x = bytearray(2**36)", "my_ratio_limit = 2"),
+    "huge_answer": notebook(GOOD, "def my_successor(T, gamma):\n    return np.zeros(2 * 10**8)"),
+    "rough": notebook(
+        "for _ in range(5): print('x' * 10**7)",
+        "input('the answer, please: ')",
+        FAMILY.format(seconds=SLEEP),
+        "import os, shutil; shutil.rmtree(os.getcwd(), ignore_errors=True)",
+        GOOD,
+    ),
+}
+SLOW = {
+    "slow_cell": notebook(GOOD, "while True: pass", "my_ratio_limit = 2"),
+    "slow_answer": notebook(GOOD, "def my_successor(T, gamma):\n    while True: pass"),
+    "stubborn": notebook(GOOD, STUBBORN),
+}
+
+
+def marked(folder):
+    """All of them at once, as a lecturer would; from the folder they are in, where a trap lies."""
+    (folder / "json.py").write_text("raise SystemExit('imported from the folder of the submissions')")
+    (folder / "precious.txt").write_text("years of work")
+    wipe = f"open({str(folder / 'precious.txt')!r}, 'w').close()"
+    for name, content in (SUBMISSIONS | SLOW | {"wipes": notebook(wipe, GOOD)}).items():
+        (folder / f"{name}.ipynb").write_text(content, errors="surrogateescape")
+    here, rows = os.getcwd(), {}
+    os.chdir(folder)
+    try:
+        for names, timeout in ((SLOW, 5), ((*SUBMISSIONS, "wipes", "missing"), 60)):
+            grade([f"{name}.ipynb" for name in names], "marks.csv", timeout, jobs=2)
+            with open("marks.csv", newline="") as file:
+                rows |= {row["file"].removesuffix(".ipynb"): row for row in csv.DictReader(file)}
+    finally:
+        os.chdir(here)
+    return rows
+
+
+ALL, NONE = ["passed"] * 5, ["not graded"] * 5
+SPOILT = "ok, but 1 cells stopped with an error, first "
+EXPECTED = {  # how the status begins, and the marks
+    "good": ("ok", ALL),
+    "partly": (SPOILT + "cell [5]", ["passed", "wrong: transposed", "wrong: raised", "blank", "passed"]),
+    "blank": ("ok", ["blank"] * 5),
+    "broken": ("broken: not a notebook", [""] * 5),
+    "binary": ("broken: not a notebook", [""] * 5),
+    "missing": ("broken: cannot be read", [""] * 5),
+    "unknown": ("broken: neither its metadata nor its name", [""] * 5),
+    "slow_cell": ("timeout: cell [2] took over 5 s", [*ALL[:3], "wrong: B stays ahead", "passed"]),
+    "slow_answer": ("ok", ["passed", "wrong: too slow", *ALL[2:]]),
+    "stubborn": ("timeout: cell [2] took over 5 s and could not be interrupted", NONE),
+    "claims": ("ok", ["blank"] * 5),
+    "self_awarding": (
+        "ok",
+        ["wrong: not numbers", "wrong: not a function", "wrong: not a function", *["wrong: not numbers"] * 2],
+    ),
+    "self_awarding_functions": ("ok", ["wrong: not numbers", *["wrong: unreadable"] * 2, *["wrong: not numbers"] * 2]),
+    "hostile_answer": ("ok", ["wrong: not numbers", "wrong: not numbers", "blank", "blank", "wrong: not numbers"]),
+    "exits": ("broken: cell [2] ended its process", NONE),
+    "answer_exits": ("broken: my_successor ended its process", ["passed", *NONE[1:]]),
+    "kills": ("broken: ", None),  # itself, or its examiner where there is no sandbox
+    "memory": (SPOILT + "cell [2]: MemoryError", [*ALL[:3], "wrong: B stays ahead", "passed"]),
+    "huge_answer": ("ok", None),
+    "rough": (SPOILT + "cell [2]: StdinNotImplementedError", ALL),
+}
+
+
+def test_every_lessons_own_solutions_earn_full_marks(tmp_path):
+    """So every check can be asked from another process, whatever its questions and answers are made of."""
+    taught = [lesson for lesson in lessons() if all_exercises(lesson.number)]
+    for lesson in taught:
+        code = [cell for cell in lesson.notebook.cells if cell.cell_type == "code"]
+        solutions = [cell.source.replace("our_", "my_") for cell in code if "solution" in cell.metadata.get("tags", [])]
+        parameters, imports = code[:2]
+        (tmp_path / f"{lesson.name}_by_ada.ipynb").write_text(
+            notebook(parameters.source, imports.source, *solutions, lesson="")
+        )
+    rows = grade(sorted(tmp_path.glob("*.ipynb")), tmp_path / "marks.csv", jobs=2)
+    assert [row["lesson"] for row in rows] == [lesson.number for lesson in taught]
+    for row in rows:
+        assert row["status"] == "ok"
+        assert row["passed"] == row["total"] == len(all_exercises(row["lesson"])), row
+
+
+def left_over(seconds=SLEEP):
+    return [process for process in psutil.process_iter(["cmdline"]) if seconds in (process.info["cmdline"] or [])]
+
+
+def test_a_whole_class_hands_in(tmp_path):
+    """One test, because it is one run: a row for everyone, the right marks in it, and nothing left behind."""
+    rows, numbers = marked(tmp_path), [f"01.{k}" for k in range(1, 6)]
+    assert list(rows) == [*SLOW, *SUBMISSIONS, "wipes", "missing"]
+    found = {name: (row["status"], [row[number] for number in numbers]) for name, row in rows.items()}
+    for name, (status, answers) in EXPECTED.items():
+        assert found[name][0].startswith(status), (name, found[name])
+        assert answers in (None, found[name][1]), (name, found[name])
+        assert rows[name]["passed"] == str(found[name][1].count("passed"))
+        assert rows[name]["total"] == ("5" if any(found[name][1]) else "")
+    assert found["huge_answer"][1][1].startswith("wrong")
+    assert [path.name for path in tmp_path.glob(".*")] == []
+    assert left_over() == []
+    probe = "from eigenlib.exercises.sandbox import write_only_in; print(write_only_in('/tmp'))"
+    if subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True).stdout.strip() == "True":
+        assert (tmp_path / "precious.txt").read_text() == "years of work"
+        assert found["wipes"] == (SPOILT + "cell [1]: PermissionError", ALL)
+
+
+WITHOUT = """
+from eigenlib.exercises import examiner, sandbox
+sandbox.namespaces = lambda: []
+sandbox.write_only_in = lambda folder: False
+examiner.main()
+"""
+
+
+@pytest.mark.parametrize("name", ["rough", "exits"])
+def test_it_also_works_where_the_system_offers_no_sandbox(name):
+    mine = SLEEP + "2"  # the class may hand in at the same time
+    content = base64.b64encode(SUBMISSIONS[name].replace(SLEEP, mine).encode()).decode()
+    job = {"name": f"{name}.ipynb", "notebook": content, "timeout": 30, "total": 60}
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT], input=json.dumps(job), capture_output=True, text=True, timeout=120
+    )
+    result = json.loads(done.stdout)
+    assert result["status"].startswith(EXPECTED[name][0])
+    assert list(result["marks"].values()) == EXPECTED[name][1]
+    assert left_over(mine) == []
+
+
+def test_the_total_is_limited_too(tmp_path):
+    path = tmp_path / "01.ipynb"
+    path.write_text(notebook(GOOD, *["import time; time.sleep(1)"] * 60))
+    begin = time.monotonic()
+    (row,) = grade([path], tmp_path / "marks.csv", timeout=30, total=5)
+    assert row["status"].startswith("timeout: over 5 s in all")
+    assert time.monotonic() - begin < 45
+
+
+def test_a_file_named_like_a_formula_stays_a_text(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    grade(["=HYPERLINK(1).ipynb"], "marks.csv")
+    assert (tmp_path / "marks.csv").read_text().splitlines()[1].startswith("'=HYPERLINK")
+
+
+def test_an_examiner_that_fails_costs_one_row(tmp_path, monkeypatch):
+    monkeypatch.setattr("eigenlib.grading.sys.executable", "/bin/false")
+    path = tmp_path / "01.ipynb"
+    path.write_text(notebook(GOOD))
+    (row,) = grade([path], tmp_path / "marks.csv")
+    assert row["status"].startswith("broken: its examiner stopped")
+
+
+def test_the_command_refuses_what_cannot_be(tmp_path, capsys):
+    assert main(["grade", "a.ipynb", "--csv", str(tmp_path / "nowhere" / "marks.csv")]) == 2
+    assert "no folder" in capsys.readouterr().err
+    assert main(["grade", "a.ipynb", "--timeout", "0"]) == 2
+    assert "above 0" in capsys.readouterr().err
+
+
+def test_ctrl_c_leaves_the_old_marks_and_no_process(tmp_path):
+    (tmp_path / "01.ipynb").write_text(notebook(FAMILY.format(seconds=SLEEP + "1"), "while True: pass"))
+    (tmp_path / "marks.csv").write_text("the old marks")
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # see test_cli: a run in the background ignores it
+    process = subprocess.Popen(
+        [sys.executable, "-m", "eigenlib", "grade", "01.ipynb"],
+        cwd=tmp_path,
+        start_new_session=True,
+        stderr=subprocess.PIPE,
+    )
+    mine = SLEEP + "1"
+    end = time.monotonic() + 60
+    while not left_over(mine):
+        assert time.monotonic() < end
+        time.sleep(0.2)
+    os.killpg(process.pid, signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert b"stopped by you" in errors
+    assert (tmp_path / "marks.csv").read_text() == "the old marks"
+    assert left_over(mine) == []
+
+
+def test_memory_and_environment_are_not_those_of_the_grader(tmp_path, monkeypatch):
+    monkeypatch.setenv("SECRET_TOKEN", "42")
+    kernel = sandbox.start_kernel(tmp_path, str(tmp_path / "none.json"))
+    try:
+        environment = psutil.Process(kernel.pid).environ()
+    finally:
+        sandbox.end_family(kernel.pid)
+        kernel.wait()
+    assert "SECRET_TOKEN" not in environment
+    assert environment["HOME"] == str(tmp_path)
