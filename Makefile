@@ -7,7 +7,7 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && exit; done; echo python3)
 
 .DEFAULT_GOAL := help
-.PHONY: help report test lab notebooks student bench doctor clean
+.PHONY: help report test lab notebooks readme student bench doctor clean
 
 help:  ## this list
 	@grep -hE '^[a-z]+:.*##' Makefile | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "make %-10s %s\n", $$1, $$2}'
@@ -22,8 +22,12 @@ test: $(READY)  ## all tests, the real-browser ones included
 lab: $(READY)  ## open JupyterLab on notebook 00
 	@$(BIN)/jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) --LabApp.app_settings_dir=$(CURDIR)/tools/lab --KernelManager.transport_encryption=auto notebooks/00_start_here.ipynb
 
-notebooks: $(READY)  ## execute the notebooks in place and store their outputs
+notebooks: $(READY)  ## execute the notebooks in place and store their outputs, then bring the README up to date
 	@$(BIN)/eigenlib notebooks $(ARGS)
+	@$(BIN)/eigenlib readme
+
+readme: $(READY)  ## bring the README's tables and pictures up to date with the stored notebooks
+	@$(BIN)/eigenlib readme $(ARGS)
 
 student: $(READY)  ## write the course to hand out and to teach from: build/student, build/instructor
 	@$(BIN)/eigenlib student $(ARGS)

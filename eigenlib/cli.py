@@ -1,4 +1,4 @@
-"""The `eigenlib` command: `eigenlib report | notebooks | student | grade | reference | atari | doctor`."""
+"""The `eigenlib` command: `eigenlib report | notebooks | readme | student | grade | reference | atari | doctor`."""
 
 from __future__ import annotations
 
@@ -63,6 +63,10 @@ def _parser() -> argparse.ArgumentParser:
     refresh.add_argument("--only", help="notebooks by number or name, separated by commas: 02,05")
     refresh.set_defaults(run=_notebooks)
 
+    readme = commands.add_parser("readme", help="bring the README's tables and pictures up to date with the notebooks")
+    readme.add_argument("--check", action="store_true", help="change nothing; exit 1 if something is out of date")
+    readme.set_defaults(run=_readme)
+
     student = commands.add_parser(
         "student", help="write the course without solutions, and with notes for the instructor"
     )
@@ -115,6 +119,13 @@ def _parser() -> argparse.ArgumentParser:
     atari.set_defaults(run=_atari)
 
     doctor = commands.add_parser("doctor", help="is this machine ready for the course?")
+    doctor.add_argument(
+        "--course", action="store_true", help="also run every lesson and check every solution (minutes)"
+    )
+    doctor.add_argument("--only", help="with --course: lessons by number or name, separated by commas: 02,05")
+    doctor.add_argument(
+        "--jobs", type=int, default=min(os.cpu_count() or 1, 4), metavar="N", help="with --course: lessons at a time"
+    )
     doctor.set_defaults(run=_doctor)
     return parser
 
@@ -136,15 +147,32 @@ def _report(options: argparse.Namespace) -> int:
 
 
 def _notebooks(options: argparse.Namespace) -> int:
+    from eigenlib import minutes
     from eigenlib.notebooks import lessons, refresh
 
-    failed = 0
+    failed, seconds = 0, {}
     for lesson in lessons(_words(options.only)):
+        busy = minutes.busy()
         outcome = refresh(lesson)
         failed += outcome.failure is not None
         state = f"failed in cell [{outcome.failure.cell}]: {outcome.failure.error}" if outcome.failure else "stored"
         print(f"{lesson.name:32} {outcome.seconds:6.1f} s  {state}", flush=True)
+        if outcome.failure is None and not busy:
+            seconds[lesson.name] = outcome.seconds
+    minutes.note(seconds, [lesson.name for lesson in lessons()])
     return int(failed > 0)
+
+
+def _readme(options: argparse.Namespace) -> int:
+    from eigenlib import readme
+    from eigenlib.paths import ROOT
+
+    changed = readme.stale() if options.check else readme.write()
+    for path in changed:
+        print(f"{'Out of date' if options.check else 'Written'}: {path.relative_to(ROOT)}")
+    if not changed:
+        print("The README is up to date.")
+    return int(options.check and bool(changed))
 
 
 def _student(options: argparse.Namespace) -> int:
@@ -202,12 +230,25 @@ def _atari(options: argparse.Namespace) -> int:
 
 def _doctor(options: argparse.Namespace) -> int:
     from eigenlib.doctor import examine
+    from eigenlib.notebooks import lessons
+    from eigenlib.rehearsal import rehearse
 
+    if options.jobs < 1:
+        raise UsageProblem(f"--jobs must be at least 1, got {options.jobs}.")
+    if options.only is not None and not options.course:
+        raise UsageProblem("--only chooses lessons for --course: add --course.")
+    chosen = lessons(_words(options.only)) if options.course else []
     worst = "ok"
     for finding in examine():
         advice = f"\n          → {finding.advice}" if finding.advice else ""
         print(f"{finding.status:8}  {finding.name}: {finding.what}{advice}", flush=True)
         worst = max(worst, finding.status, key=["ok", "warning", "error"].index)
+    if chosen:
+        print(f"\n{len(chosen)} lesson{'s' * (len(chosen) != 1)}, {options.jobs} at a time:", flush=True)
+        lines = rehearse(chosen, options.jobs, lambda line: print(line, flush=True))
+        ready = sum(not line.problem for line in lines)
+        print(f"{ready} of {len(lines)} ready, {sum(line.passed for line in lines)} solutions pass.")
+        worst = worst if ready == len(lines) else "error"
     print({"ok": "Ready.", "warning": "Ready, with the warnings above."}.get(worst, "Not ready: see the errors above."))
     return int(worst == "error")
 

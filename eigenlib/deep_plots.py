@@ -1,4 +1,4 @@
-"""Figures of the deep lessons (notebook 08): the network, and frames side by side."""
+"""Figures of the deep lessons (notebooks 08 and 09): the network, frames side by side, and strips of them."""
 
 from __future__ import annotations
 
@@ -115,4 +115,19 @@ def frames(images: Mapping[str, np.ndarray], title: str = "", columns: int | Non
     for ax, (name, image) in zip(grid.flat, images.items(), strict=False):
         ax.imshow(image, cmap="gray", vmin=0, vmax=255, interpolation="nearest")
         ax.set_title(name, fontsize=9)
+    return fig
+
+
+def strips(rows: Mapping[str, np.ndarray], title: str = "", size: float = 1.05) -> Figure:
+    """Films above one another, each a row of pictures, (n, H, W), with its name on the left (the appendix's figures)."""
+    count = max(map(len, rows.values()))
+    fig = plots.figure(count * size + 0.9, len(rows) * size + 0.35 + 0.35 * bool(title), title)
+    grid = fig.subplots(len(rows), count, squeeze=False)
+    for line, (name, images) in zip(grid, rows.items(), strict=True):
+        for k, ax in enumerate(line):
+            ax.set(xticks=[], yticks=[])
+            ax.spines[:].set_visible(False)
+            if k < len(images):
+                ax.imshow(images[k], cmap="gray", vmin=0, vmax=255, interpolation="nearest")
+        line[0].set_ylabel(name, fontsize=9, rotation=0, ha="right", va="center")
     return fig

@@ -16,10 +16,11 @@ import numpy as np
 from IPython.display import display
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.collections import PolyCollection
+from matplotlib.collections import PatchCollection, PolyCollection
 from matplotlib.colors import LogNorm, Normalize
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
+from matplotlib.patches import Rectangle
 from matplotlib.quiver import Quiver
 
 from eigenlib.gridworld import MOVES, GridWorld
@@ -88,17 +89,22 @@ def maze(
     decades: float = 4,
 ) -> AxesImage:
     """Values (S,) on the map, walls grey. `limit`: the largest size to show; a log scale ends `decades` below it."""
-    colours = "gray_r" if values is None else SIGNED if signed else COUNTS  # no values: a white floor
-    signed = signed and values is not None
-    values = np.zeros(world.n_states) if values is None else np.asarray(values, dtype=float)
+    bare = values is None  # a white floor, with its tiles to be counted
+    colours = "gray_r" if bare else SIGNED if signed else COUNTS
+    signed = signed and not bare
+    values = np.zeros(world.n_states) if bare else np.asarray(values, dtype=float)
     top = limit if limit is not None else float(np.abs(values).max()) or 1.0
     norm = LogNorm(top * 10.0**-decades, top, clip=True) if log else Normalize(-top if signed else 0.0, top)
     ax.set_facecolor(WALL)
     ax.set_xticks([])
     ax.set_yticks([])
     ax.spines[:].set_visible(False)
-    image = ax.imshow(world.to_grid(values), cmap=colours, norm=norm, interpolation="nearest")
+    grid = world.to_grid(values)
+    image = ax.imshow(grid, cmap=colours, norm=norm, interpolation="nearest")
     image.set_gid(LIVE)
+    if bare:
+        tiles = [Rectangle((x - 0.5, y - 0.5), 1, 1) for y, x in np.argwhere(np.isfinite(grid))]
+        ax.add_collection(PatchCollection(tiles, facecolor="none", edgecolor="0.88", linewidth=0.6))
     return image
 
 

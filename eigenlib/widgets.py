@@ -272,3 +272,10 @@ def explore_deep_sr(world: GridWorld, runs: Mapping, gamma: float = 0.9, count: 
             f"First {count} exact directions, and below them {potential} of a network of width {width} at γ = {gamma:g}."
         ),
     )
+
+
+def explore_films(games: Mapping[str, Mapping[tuple[int, int], Any]]) -> anywidget.AnyWidget:
+    """Films of options, played in the browser, in the report too: {title: `atari.films.films` of a game} (notebook 10)."""
+    from eigenlib.film_widget import FilmExplorer
+
+    return FilmExplorer(games)

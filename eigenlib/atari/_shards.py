@@ -129,7 +129,8 @@ def fill(path: Path, plan: dict[str, Any], make: Maker, processes: int, progress
             while missing:
                 busy = [worker for worker in workers if worker.poll() is None]
                 ready = [k for k in missing if _mark(path, k)]
-                bar.update(sum(len(_rows(plan, k)) for k in ready))
+                if ready:  # an update by nothing would still write a line into a log
+                    bar.update(sum(len(_rows(plan, k)) for k in ready))
                 missing = [k for k in missing if k not in ready]
                 if not ready and not busy and missing:
                     raise RuntimeError(

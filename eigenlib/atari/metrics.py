@@ -9,6 +9,7 @@ Places are squares of CELL × CELL pixels of the screen, and another room is ano
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -110,15 +111,39 @@ def behaviour(trajectories, staying: float = 0.8, away: float = 2 * CELL) -> dic
     return {"ends": ends, "stays": stays, "goes": moved & (stays >= staying), "deaths": deaths(trajectories.lives)}
 
 
+def terminations(did: Mapping[str, np.ndarray], away: float = 2 * CELL) -> dict[str, np.ndarray]:
+    """Where options end by their own rule: in the first state from which no action pays (§2.2).
+
+    did: "positions" (K, T+1, 2), "rooms", "lives" (K, T+1) and "stops" (K,) as `options.follow` notes them. Returns "ends"
+    (K, 3) as x, y, room, NaN where an option never ends; "goes" (K,), whether it ends more than `away` pixels from its start,
+    or in another room, and before a life is lost; "positions" (K, T+1, 2), NaN after the end.
+    """
+    positions, rooms, stops = np.array(did["positions"], dtype=float), did["rooms"], did["stops"]
+    every, last = np.arange(len(stops)), np.maximum(stops, 0)
+    ends = np.column_stack([positions[every, last], rooms[every, last]])
+    ends[stops < 0] = np.nan
+    moved = (np.hypot(*(ends[:, :2] - positions[:, 0]).T) > away) | (ends[:, 2] != rooms[:, 0])
+    alive = did["lives"][every, last] >= did["lives"][:, 0]
+    positions[np.arange(positions.shape[1]) > np.where(stops < 0, positions.shape[1], stops)[:, None]] = np.nan
+    return {"ends": ends, "goes": moved & alive & (stops >= 0), "positions": positions}
+
+
 @torch.inference_mode()
-def prediction_errors(network: DeepSR, dataset: Any, rows: np.ndarray, screen: tuple[int, int] = (SIDE, SIDE)) -> dict:
+def prediction_errors(
+    network: DeepSR,
+    dataset: Any,
+    rows: np.ndarray,
+    screen: tuple[int, int] = (SIDE, SIDE),
+    scale: np.ndarray | None = None,
+) -> dict[str, dict[str, float]]:
     """How well the next frame is predicted, in the whole frame and around the avatar: {"frame": {…}, "avatar": {…}}.
 
     Mean squared errors of "network", "background" (the mean image that the network knows) and "copy" (nothing changes), in
     the units in which the network sees frames, as L_RE is: 1 is the variance of a pixel under normalisation "deviation".
-    rows: transitions, best of a walk that was not trained on; screen: height and width to which positions refer. Where no
-    position is known, "avatar" is left out.
+    rows: transitions, best of a walk that was not trained on; screen: height and width to which positions refer; scale:
+    (84, 84) deviations to measure in instead of the network's own. Where no position is known, "avatar" is left out.
     """
+    units = 1.0 if scale is None else network.scale / torch.as_tensor(scale).to(network.scale)
     device, sums, counts = network.mean.device, np.zeros((2, 3)), np.zeros(2)
     for start in range(0, len(rows), 256):
         some = rows[start : start + 256]
@@ -128,7 +153,7 @@ def prediction_errors(network: DeepSR, dataset: Any, rows: np.ndarray, screen: t
         guesses = (network.predict(network.phi(now), actions), torch.zeros_like(truth), network.normalise(now))
         boxes = torch.from_numpy(avatar_boxes(np.asarray(dataset.positions)[some + 1], screen)).to(device)
         for k, guess in enumerate(guesses):
-            squares = (guess - truth).square()
+            squares = ((guess - truth) * units).square()
             sums[:, k] += squares.sum().item(), (squares * boxes).sum().item()
         counts += truth.numel(), boxes.sum().item()
     names = ("network", "background", "copy")

@@ -184,6 +184,22 @@ def follow(
     return log
 
 
+def wander(world: PixelWorld, count: int, steps: int, rng: np.random.Generator) -> Trajectories:
+    """Random play from the state that the world is in, so many times, noted as `follow` notes options: the last control."""
+    here, log = world.save(), _empty_log(count, steps)
+    for k in range(count):
+        world.restore(here)
+        _note(world, log, np.array([k]), 0)
+        for t, action in enumerate(rng.integers(world.n_actions, size=steps).tolist()):
+            if world.over:
+                break
+            world.act(action)
+            log.actions[k, t] = action
+            _note(world, log, np.array([k]), t + 1)
+    world.restore(here)
+    return log
+
+
 def replay(world: PixelWorld, actions: np.ndarray, start: Any = None) -> np.ndarray:
     """The film of one option: its actions, (T,), taken again from the same state → (T+1, …) screens, as `follow` saw them."""
     here, look = world.save(), getattr(world, "screen", world.frame)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from eigenlib.atari.discovery import KINDS
@@ -59,25 +60,30 @@ def density(screen: np.ndarray, positions: np.ndarray) -> np.ndarray:
     return picture
 
 
-def density_figure(screen: np.ndarray, kinds: Mapping[str, Mapping[str, np.ndarray]]) -> Figure:
-    """One picture for each kind of direction: the options that go somewhere and stay, up to eight with different ends.
+def draw_options(ax: Axes, screen: np.ndarray, arrays: Mapping[str, np.ndarray]) -> list[int]:
+    """The options that go somewhere and stay, up to eight with different ends, over a faded screen; returns their numbers.
 
-    kinds: title → arrays "positions" (K, T+1, 2), "rooms" (K, T+1), "ends" (K, 3), "goes" (K,), as `discover` finds them.
+    arrays: "positions" (K, T+1, 2), "rooms" (K, T+1), "ends" (K, 3), "goes" (K,), as `discover` finds them.
     """
-    figure = Figure(figsize=(3.2 * len(kinds), 2.85), layout="constrained")
-    axes = figure.subplots(1, len(kinds), squeeze=False)[0]
-    for ax, (title, arrays) in zip(axes, kinds.items(), strict=True):
-        chosen = telling_options(arrays["ends"], arrays["goes"])
-        here = arrays["rooms"][chosen] == arrays["rooms"][:1, :1]  # other rooms are not on this screen
-        tracks = np.where(here[:, :, None], arrays["positions"][chosen], np.nan)
-        # An ALE pixel is wider than high: the screen of 160 × 210 was shown as 4 : 3.
-        ax.imshow(density(screen, tracks), aspect=0.75 * screen.shape[1] / screen.shape[0])
-        for option, colour in zip(chosen, COLOURS, strict=False):
-            x, y, room = arrays["ends"][option]
-            if room != arrays["rooms"][option, 0]:
-                continue
+    chosen = telling_options(arrays["ends"], arrays["goes"])
+    here = arrays["rooms"][chosen] == arrays["rooms"][:1, :1]  # other rooms are not on this screen
+    tracks = np.where(here[:, :, None], arrays["positions"][chosen], np.nan)
+    # An ALE pixel is wider than high: the screen of 160 × 210 was shown as 4 : 3.
+    ax.imshow(density(screen, tracks), aspect=0.75 * screen.shape[1] / screen.shape[0])
+    for option, colour in zip(chosen, COLOURS, strict=False):
+        x, y, room = arrays["ends"][option]
+        if room == arrays["rooms"][option, 0]:
             label = f"{'−' if option % 2 else '+'}e{option // 2 + 1}"
             ax.annotate(label, (x, y), (6, 6), textcoords="offset points", color=colour, fontsize=8, weight="bold")
+    ax.set_axis_off()
+    return chosen
+
+
+def density_figure(screen: np.ndarray, kinds: Mapping[str, Mapping[str, np.ndarray]]) -> Figure:
+    """One picture for each kind of direction: title → arrays, as `draw_options` takes them."""
+    figure = Figure(figsize=(3.2 * len(kinds), 3.1), layout="constrained")
+    axes = figure.subplots(1, len(kinds), squeeze=False)[0]
+    for ax, (title, arrays) in zip(axes, kinds.items(), strict=True):
+        draw_options(ax, screen, arrays)
         ax.set_title(f"{title}\n{int(arrays['goes'].sum())} of {len(arrays['goes'])} go somewhere and stay", fontsize=9)
-        ax.set_axis_off()
     return figure

@@ -1,0 +1,70 @@
+"""Figures of executed notebooks: which one stands for a lesson, and how it becomes small (report, README)."""
+
+from __future__ import annotations
+
+import base64
+import io
+import struct
+from dataclasses import dataclass
+
+TAG = "figure"  # the cell with this tag holds the figure that stands for its lesson
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A picture in an output: its bytes as PNG, and what it shows in words."""
+
+    png: bytes
+    alt: str
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """(width, height) in pixels, from the PNG's header."""
+        width, height = struct.unpack(">II", self.png[16:24])
+        return width, height
+
+    def small(self, width: int = 720, height: int = 480) -> bytes:
+        """A copy on white that fits into width × height, in 256 colours: some tens of kilobytes."""
+        from PIL import Image
+
+        picture = Image.open(io.BytesIO(self.png)).convert("RGBA")
+        paper = Image.new("RGBA", picture.size, "white")
+        paper.alpha_composite(picture)
+        copy = paper.convert("RGB")
+        copy.thumbnail((width, height), Image.Resampling.LANCZOS)
+        buffer = io.BytesIO()
+        copy.quantize(256, dither=Image.Dither.NONE).save(buffer, "PNG", optimize=True)
+        return buffer.getvalue()
+
+
+def best_figure(notebook) -> Figure | None:
+    """The figure of the cell tagged `figure`; where none is tagged the largest, explorers aside; None without figures."""
+    found = [
+        (cell, output) for cell in notebook.cells for output in cell.get("outputs", []) if _png(output) is not None
+    ]
+    tagged = [_figure(output) for cell, output in found if TAG in cell.metadata.get("tags", [])]
+    if tagged:
+        return tagged[0]
+    still = [_figure(output) for _, output in found if not output.metadata.get("eigenlib", {}).get("explorer")]
+    return max(still or [_figure(output) for _, output in found], key=lambda figure: _area(figure), default=None)
+
+
+def same_picture(one: bytes, other: bytes) -> bool:
+    """Do two PNGs show the same pixels? Their bytes may differ where another zlib wrote them."""
+    from PIL import Image, ImageChops
+
+    pictures = [Image.open(io.BytesIO(png)).convert("RGBA") for png in (one, other)]
+    return pictures[0].size == pictures[1].size and ImageChops.difference(*pictures).getbbox(alpha_only=False) is None
+
+
+def _png(output) -> str | None:
+    return output.get("data", {}).get("image/png")
+
+
+def _figure(output) -> Figure:
+    alt = output.get("metadata", {}).get("image/png", {}).get("alt", "")
+    return Figure(base64.b64decode(output.data["image/png"]), alt)
+
+
+def _area(figure: Figure) -> int:
+    return figure.size[0] * figure.size[1]
