@@ -90,7 +90,9 @@ def _parser() -> argparse.ArgumentParser:
     reference = commands.add_parser(
         "reference", help="compute a stored full-scale experiment anew (minutes; resumable)"
     )
-    reference.add_argument("name", help="control, control_2017 or deep_rooms")
+    reference.add_argument(
+        "name", help="control, control_2017, deep_rooms, atari_normalisation, atari_seeds or atari_myopia"
+    )
     reference.set_defaults(run=_reference)
 
     atari = commands.add_parser(
@@ -200,6 +202,12 @@ def _reference(options: argparse.Namespace) -> int:
         from eigenlib.deep_rooms import make_reference
 
         make_reference()
+    elif options.name.startswith("atari_"):
+        from eigenlib.atari import studies
+
+        if options.name not in studies.STUDIES:
+            raise UsageProblem(f"There is no study {options.name!r}; there are {', '.join(studies.STUDIES)}.")
+        studies.make_reference(options.name)
     else:
         from eigenlib.experiments import stored_curves
 

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from scipy.linalg import orth
+from torch import nn
 
 from eigenlib import reference
 from eigenlib.atari.dataset import Dataset, collect
@@ -28,6 +29,7 @@ from eigenlib.atari.learning import (
     Refinement,
     choose_trained,
     image_statistics,
+    successor_loss,
 )
 from eigenlib.atari.network import DeepSR, Sizes
 from eigenlib.atari.pixels import PixelMaze
@@ -114,12 +116,36 @@ def predictions(network: DeepSR, maze: PixelMaze, states) -> np.ndarray:
         return np.stack([network.to_pixels(network.predict(phi, action)).cpu().numpy() for action in taken])
 
 
-def watch_features(data: Dataset, losses: str, stop_gradient: bool, updates: int, sizes: Sizes, gamma: float) -> dict:
+class AsWritten(nn.Module):
+    """L_SR alone as §3.3 writes it, without the stop before ψ: (φ⁻(s) + γ ψ⁻(φ⁻(s′)) − ψ(φ(s)))², as Objective returns it."""
+
+    def __init__(self, network: DeepSR, target: DeepSR, gamma: float):
+        super().__init__()
+        self.network, self.target, self.gamma = network, target, gamma
+
+    def forward(self, frames, actions, next_frames, bootstrap):
+        with torch.no_grad():
+            first, future = self.target.phi(frames), self.target.psi(self.target.phi(next_frames))
+        psi = self.network.psi(self.network.phi(frames), stop_gradient=False)
+        loss = successor_loss(first, psi, future, bootstrap, self.gamma)
+        return torch.stack([torch.zeros_like(loss), loss])
+
+
+def watch_features(
+    data: Dataset,
+    losses: str,
+    stop_gradient: bool,
+    updates: int,
+    sizes: Sizes,
+    gamma: float,
+    as_written: bool = False,
+) -> dict[str, list[float]]:
     """Train for some updates; after each, L_SR and the spread of φ over a fixed batch of frames (notebook 08's collapse)."""
     mean, scale = image_statistics(data.frames, "deviation", Config().floor)
     network, target = (DeepSR(data.n_actions, sizes, mean, scale) for _ in range(2))
     choose_trained(network, losses, stop_gradient)
-    learner = Learner(Objective(network, target, gamma, losses, stop_gradient), network, target, step_size=1e-3)
+    usual = Objective(network, target, gamma, losses, stop_gradient)
+    learner = Learner(AsWritten(network, target, gamma) if as_written else usual, network, target, step_size=1e-3)
     learner.renew_target()
     batches, rng = FrameBatches(data, True, network.mean.device), np.random.default_rng(0)
     probe = torch.from_numpy(np.array(data.frames[:64]))

@@ -133,7 +133,7 @@ def _without_kernel(output, models) -> list:
     state = models.get((view or {}).get("model_id"), {}).get("state", {})
     if "_esm" in state:
         kept = {name: value for name, value in state.items() if name == "_esm" or not name.startswith("_")}
-        saved = json.dumps(kept).replace("</", "<\\/")
+        saved = json.dumps(kept).replace("<", "\\u003c")
         alt = html.escape(output.metadata["image/png"]["alt"])
         still = f'<noscript><img src="data:image/png;base64,{output.data["image/png"]}" alt="{alt}"></noscript>'
         living = f'<div class="anywidget"><script type="application/json">{saved}</script>{still}</div>'

@@ -1,7 +1,7 @@
-"""The parts of README.md that are computed: arc, gallery, course and claims (`eigenlib readme`, after `make notebooks`).
+"""What is computed in README.md and the lecturer's guide: figures, tables, claims (`eigenlib readme`, after `make notebooks`).
 
-Everything comes from the notebooks as stored, and from docs/minutes.json. The rest of the README is written by hand: only what
-stands between <!-- name --> and <!-- /name --> is replaced.
+Everything comes from the notebooks as stored, and from docs/minutes.json. The rest is written by hand: only what stands
+between <!-- name --> and <!-- /name --> is replaced.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from eigenlib.paths import ROOT
 README = ROOT / "README.md"
 ARC = ROOT / "docs" / "arc.png"
 GALLERY = ROOT / "docs" / "gallery"
+GUIDE = ROOT / "docs" / "teaching.md"
 _COLUMNS = 2
 
 
@@ -38,7 +39,8 @@ def wanted() -> dict[Path, bytes]:
     text = README.read_text(encoding="utf-8")
     for name, block in blocks.items():
         text = replaced(text, name, block)
-    return {README: text.encode(), **files}
+    guide = replaced(GUIDE.read_text(encoding="utf-8"), "minutes", _minutes(course))
+    return {README: text.encode(), GUIDE: guide.encode(), **files}
 
 
 def stale() -> list[Path]:
@@ -66,7 +68,7 @@ def replaced(text: str, name: str, block: str) -> str:
     """`text` with what stands between the two marks of `name` replaced by `block`."""
     begin, end = f"<!-- {name} -->", f"<!-- /{name} -->"
     if text.count(begin) != 1 or text.count(end) != 1 or text.index(begin) > text.index(end):
-        raise NotebookProblem(f"README.md must hold {begin} and, below it, {end}, each once: put them back.")
+        raise NotebookProblem(f"The page must hold {begin} and, below it, {end}, each once: put them back.")
     before, after = text[: text.index(begin)], text[text.index(end) :]
     return f"{before}{begin}\n{block}\n{after}"
 
@@ -90,23 +92,41 @@ def _gallery(best: dict[Lesson, Figure], first: Lesson) -> str:
 
 
 def _course(course: list[Lesson]) -> str:
-    measured = minutes.stored()
-    cores = sorted({entry["cores"] for entry in measured.values()})
-    runs = f"runs, on {' or '.join(map(str, cores)) or 2} cores"
     lines = [
-        f"| | lesson | the question | {runs} | exercises with a check | in the paper |",
+        f"| | lesson | the question | {_runs()} | exercises with a check | in the paper |",
         "|---|---|---|---|---|---|",
     ]
     for lesson in course:
-        mine = all_exercises(lesson.number)
-        exercises = f"{len(mine)}, {sum(one.minutes for one in mine)} min" if mine else "–"
         link = f"[{_cell(lesson.title)}](notebooks/{lesson.path.name})"
-        entry = measured.get(lesson.name)
-        time = minutes.said(entry) if entry else f"within {lesson.budget:.0f} s"  # the tests hold it to its budget
-        lines.append(
-            f"| {lesson.number} | {link} | {_cell(lesson.question)} | {time} | {exercises} | {_cell(_paper(lesson))} |"
-        )
+        takes = f"{_time(lesson)} | {_exercises(lesson)}"
+        lines.append(f"| {lesson.number} | {link} | {_cell(lesson.question)} | {takes} | {_cell(_paper(lesson))} |")
     return "\n".join(lines)
+
+
+def _minutes(course: list[Lesson]) -> str:
+    """The lecturer's table: what each lesson takes, and what it wants known."""
+    lines = [f"| | lesson | {_runs()} | exercises with a check | know before |", "|---|---|---|---|---|"]
+    for lesson in course:
+        before = re.search(r"\*Before you start:\*\s*(.+?)\.\s*\*Running time", lesson.notebook.cells[0].source)
+        link = f"[{_cell(lesson.title)}](../notebooks/{lesson.path.name})"
+        known = _cell(before.group(1)) if before else ""
+        lines.append(f"| {lesson.number} | {link} | {_time(lesson)} | {_exercises(lesson)} | {known} |")
+    return "\n".join(lines)
+
+
+def _runs() -> str:
+    cores = sorted({entry["cores"] for entry in minutes.stored().values()})
+    return f"runs, on {' or '.join(map(str, cores)) or 2} cores"
+
+
+def _time(lesson: Lesson) -> str:
+    entry = minutes.stored().get(lesson.name)
+    return minutes.said(entry) if entry else f"within {lesson.budget:.0f} s"  # the tests hold it to its budget
+
+
+def _exercises(lesson: Lesson) -> str:
+    mine = all_exercises(lesson.number)
+    return f"{len(mine)}, {sum(one.minutes for one in mine)} min" if mine else "–"
 
 
 def _paper(lesson: Lesson) -> str:
@@ -119,7 +139,8 @@ def _claims(course: list[Lesson]) -> str:
     rows = ledger.summary([entry for lesson in course for entry in ledger.collect(lesson.notebook)["record"]])
     links = {lesson.number: f"[{lesson.number}](notebooks/{lesson.path.name})" for lesson in course}
     counts = Counter(row["verdict"] for row in rows)
-    tally = ", ".join(f"{counts[verdict]} {verdict}" for verdict in ledger.VERDICTS)
+    plural = {"holds": "hold", "holds partly": "hold partly", "does not hold": "do not hold"}
+    tally = ", ".join(f"{counts[verdict]} {plural.get(verdict, verdict)}" for verdict in ledger.VERDICTS)
     lines = [f"Of {len(rows)} claims: {tally}.", "", "| | the paper says | we measured | lesson |", "|---|---|---|---|"]
     for row in rows:
         measured = "<br>".join(

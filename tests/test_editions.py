@@ -5,13 +5,26 @@ import re
 import nbformat
 import pytest
 
-from eigenlib import ledger
 from eigenlib.cli import main
 from eigenlib.editions import instructor_edition, student_edition, tagged, write_editions
 from eigenlib.exercises import all_exercises, collect
+from eigenlib.lesson_page import lesson_page
 from eigenlib.notebooks import lessons, run
-from eigenlib.report import _body
 
+# Parameters changed in each lesson: it must not lean on its default numbers.
+OTHER = {
+    "00_start_here": {"SEED": 11},
+    "01_successor_representation": {"GAMMA": 0.85, "SEED": 5},
+    "02_pvf_sr_equivalence": {"MAP": "open_room", "GAMMA": 0.8},
+    "03_learning_the_sr": {"MAP": "nine_rooms", "RUNS": 8},
+    "04_eigenoptions": {"GAMMA": 0.95, "RUNS": 6},
+    "05_diffusion_time": {"GAMMA": 0.95, "RUNS": 3},
+    "06_learning_from_reward": {"SEED": 5},
+    "07_beyond_symmetric_worlds": {"MILLION": 40_000, "MAZES": 4, "SEED": 3},
+    "08_deep_successor_representation": {"UPDATES": 120, "SEED": 1},
+    "09_atari_training": {"SAMPLES": 1_500, "STAGES": (5, 20), "SEED": 3},
+    "10_atari_eigenoptions": {"SEED": 2},
+}
 TAUGHT = [lesson for lesson in lessons() if all_exercises(lesson.number)]
 taught = pytest.mark.parametrize("lesson", TAUGHT, ids=lambda lesson: lesson.name)
 
@@ -58,7 +71,7 @@ def test_the_master_passes_every_check(lesson):
 def test_the_report_keeps_solutions_in_a_closed_box():
     cells = [nbformat.v4.new_code_cell("my_answer = None"), nbformat.v4.new_code_cell("our_answer = 42")]
     cells[1].metadata["tags"] = ["solution"]
-    page = _body(nbformat.v4.new_notebook(cells=cells))
+    page = lesson_page(nbformat.v4.new_notebook(cells=cells)).body
     (box,) = re.findall(
         r"<details class=\"solution\"><summary>Show a solution</summary>.*?</details>", page, flags=re.DOTALL
     )
@@ -84,20 +97,17 @@ def test_students_get_no_solutions_and_no_outputs(lesson):
 
 
 @pytest.mark.notebook
-@taught
-def test_the_student_edition_runs_and_passes_nothing(lesson, tmp_path):
-    """Every cell runs, every check says 'not attempted yet', and the lesson's own numbers do not lean on a solution."""
+@pytest.mark.parametrize("lesson", lessons(), ids=lambda lesson: lesson.name)
+def test_the_student_edition_runs_with_other_numbers_and_passes_nothing(lesson, tmp_path):
+    """Every cell runs, with parameters that nobody chose with care and without any solution; every check says so."""
     nbformat.write(student_edition(lesson), tmp_path / lesson.path.name)
-    outcome = run(tmp_path / lesson.path.name, tmp_path / "out.ipynb", {})
+    outcome = run(tmp_path / lesson.path.name, tmp_path / "out.ipynb", OTHER[lesson.name])
     assert outcome.failure is None
     executed = nbformat.read(outcome.output, as_version=4)
     states = [(entry["number"], entry["state"]) for entry in collect(executed)]
     assert states == [(one.number, "blank") for one in all_exercises(lesson.number)]
     for cell in of(executed, "check"):
         assert "not attempted yet" in cell.outputs[0].data["text/plain"]
-    for kind, entries in ledger.collect(executed).items():
-        stored = ledger.collect(lesson.notebook)[kind]
-        assert [entry["value"] for entry in entries] == pytest.approx([e["value"] for e in stored], rel=1e-6, abs=1e-8)
 
 
 # --- the instructor's ---------------------------------------------------------------------------------------------------

@@ -175,6 +175,7 @@ function render({ model, el }) {
   bar.style.cssText = "display: flex; flex-wrap: wrap; gap: .4rem 1rem; align-items: center; margin-bottom: .4rem";
   const label = make("label", "eigenvector ", bar), slider = make("input", "", label), shown = make("output", "", label);
   Object.assign(slider, { type: "range", min: 0, max: 15, step: 1 });
+  slider.addEventListener("keydown", (event) => event.stopPropagation()); // JupyterLab would take the arrow keys for itself
   const flip = make("button", "flip sign", bar), undo = make("button", "original map", bar);
   const said = make("span", "", bar);
   said.setAttribute("role", "status");

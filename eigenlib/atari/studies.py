@@ -28,12 +28,12 @@ from eigenlib.paths import CACHE, REFERENCE
 
 GAMES = ("montezuma_revenge", "ms_pacman", "bank_heist", "freeway")
 NORMALISATIONS = ("raw", "mean", "deviation")
-UPDATES = (0, 50, 100, 200, 400, 800, 1600)  # at which predictions are compared
+UPDATES = (0, 25, 50, 100, 200, 400, 800)  # at which predictions are compared
 SEEDS = range(3)
-SAMPLES, HELD, ROWS = 20_000, 2_000, 5_000  # frames to learn from, to compare predictions on, of the walk behind T
+SAMPLES, HELD, ROWS = 10_000, 2_000, 5_000  # frames to learn from, to compare predictions on, of the walk behind T
 KINDS = ("sr", "pca", "random", "untrained", "untrained_pca")
 MYOPIA = {"freeway": 4, "montezuma_revenge": 4}  # how many decisions the deeper plans have
-PURPOSES, STEPS = 6, 80  # eigenpurposes, each in both directions, and decisions, of the study of depth
+PURPOSES, STEPS = 4, 60  # eigenpurposes, each in both directions, and decisions, of the study of depth
 
 Arrays = dict[str, np.ndarray]
 
@@ -79,7 +79,7 @@ def predictions(network: DeepSR, data: Dataset, rows: np.ndarray) -> np.ndarray:
 def _trained_and_not(game: str, seed: int) -> Arrays:
     """R8 and BigBasin of 20 directions of each kind, and errors of prediction: frame and avatar × network, background, copy."""
     out = CACHE / "studies" / f"{game}-{seed}"
-    job = pipeline.prepare(game, "quick", seed=seed, out=out, samples=SAMPLES, passes=2, rows=ROWS, purposes=20)
+    job = pipeline.prepare(game, "quick", seed=seed, out=out, samples=SAMPLES, rows=ROWS, purposes=20)
     data = pipeline.collect(job, progress=False)
     run = training.train(data, job.amounts.config, out / "network", progress=False, threads=1)
     walk = collect(game, job.amounts.rows, out / "walk", seed=seed + WALK, progress=False)
