@@ -145,10 +145,8 @@ _OTHER_VALUES = {
 def option(answer):
     """From an eigenpurpose to an option"""
     rng, cases = np.random.default_rng(42), []
-    gammas, heights = (
-        (0.5, 0.8, 0.97, 0.7),
-        (0, -2, 0.5, -0.7),
-    )  # a constant changes nothing, unless e(s′) is paid alone
+    gammas = (0.5, 0.8, 0.97, 0.7)
+    heights = (0, -2, 0.5, -0.7)  # added to e: a constant changes nothing, unless e(s′) is paid alone
     for world, gamma, height in zip(worlds(4, seed=42, fewest=10), gammas, heights, strict=True):
         e, ahead = height + rng.normal(size=world.n_states), world.next_state
         given = array(call(answer, e, ahead, gamma), e.shape)
