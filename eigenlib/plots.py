@@ -124,14 +124,16 @@ def arrows(ax: Axes, world: GridWorld, policy, colour: str = INK) -> None:
     policy = np.asarray(policy)
     ends = policy < 0
     dy, dx = np.ma.array(MOVES[policy], mask=np.stack([ends, ends], axis=1)).T  # masked: not drawn
-    if not ax.collections:
+    drawn = [part for part in ax.collections if part.get_gid() == LIVE]  # not the lines between tiles
+    if not drawn:
         rows, cols = world.cells.T
         quiver = ax.quiver(cols, rows, dx, -dy, pivot="mid", scale=1.55, scale_units="xy", width=0.16, units="xy",
                            color=colour, headwidth=3.2, headlength=3.0, headaxislength=2.8)  # fmt: skip
         dots = ax.scatter([], [], s=26, color=ACCENT, edgecolor="white", linewidth=0.7, zorder=3)
         quiver.set_gid(LIVE)
         dots.set_gid(LIVE)
-    moved, ended = ax.collections
+        drawn = [quiver, dots]
+    moved, ended = drawn
     assert isinstance(moved, Quiver)
     moved.set_UVC(dx, -dy)
     ended.set_offsets(world.cells[ends][:, ::-1])

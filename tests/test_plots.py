@@ -38,7 +38,7 @@ def test_arrows_point_where_the_actions_go():
     ax = fig.subplots()
     plots.maze(ax, WORLD)
     plots.arrows(ax, WORLD, np.zeros(104, dtype=int))
-    quiver = ax.collections[0]
+    (quiver,) = [part for part in ax.collections if isinstance(part, plots.Quiver)]
     assert (quiver.V > 0).all()
     assert (quiver.U == 0).all()
     assert ax.yaxis_inverted()
