@@ -22,7 +22,7 @@ OTHER = {
     "06_learning_from_reward": {"SEED": 5},
     "07_beyond_symmetric_worlds": {"MILLION": 40_000, "MAZES": 4, "SEED": 3},
     "08_deep_successor_representation": {"UPDATES": 120, "SEED": 1},
-    "09_atari_training": {"SAMPLES": 1_500, "STAGES": (5, 20), "SEED": 3},
+    "09_atari_training": {"SAMPLES": 1_500, "STAGES": [5, 20], "SEED": 3},
     "10_atari_eigenoptions": {"SEED": 2},
 }
 TAUGHT = [lesson for lesson in lessons() if all_exercises(lesson.number)]
