@@ -51,19 +51,33 @@ def jupyterlab(folder: Path):
         server.wait(timeout=20)
 
 
+def in_lab(browser, address: str, notebook: str, work) -> None:
+    """work(lab) on an open notebook; after a time-out once more with a new kernel, as a busy lab may lose a click."""
+    for last in (False, True):
+        tabs = browser.contexts
+        try:
+            work(Lab(browser, address, notebook))
+            return
+        except TimeoutError:
+            if last:
+                raise
+        finally:
+            for context in [context for context in browser.contexts if context not in tabs]:
+                context.close()
+        for session in json.load(urllib.request.urlopen(f"{address}/api/sessions")):
+            gone = urllib.request.Request(f"{address}/api/sessions/{session['id']}", method="DELETE")
+            urllib.request.urlopen(gone).close()
+
+
 class Lab:
     """One notebook open in one tab."""
 
     def __init__(self, browser, address: str, notebook: str) -> None:
-        self.browser, self.address, self.notebook = browser, address, notebook
-        self._open()
-
-    def _open(self) -> None:
         self.errors: list[str] = []
-        self.tab = self.browser.new_page(viewport={"width": 1280, "height": 1000})
+        self.tab = browser.new_page(viewport={"width": 1280, "height": 1000})
         self.tab.on("pageerror", lambda error: self.errors.append(str(error)))
         self.tab.on("console", lambda m: self.errors.append(m.text) if m.type == "error" else None)
-        self.tab.goto(f"{self.address}/lab/tree/{self.notebook}?reset")
+        self.tab.goto(f"{address}/lab/tree/{notebook}?reset")
         self.tab.wait_for_selector(".jp-Notebook .jp-Cell", timeout=60_000)
         self.wait_idle()
 
@@ -93,21 +107,7 @@ class Lab:
     def busy(self) -> bool:
         return "[*]" in "".join(self.tab.locator(".jp-InputPrompt").all_text_contents())
 
-    def run_to_explorer(self, which: int):
-        """Run All Cells until an explorer is there; once more with a new kernel, as a lab just started may lose a run."""
-        self.run_all()
-        try:
-            return self.explorer(which, timeout=150_000)
-        except TimeoutError:
-            self.tab.close()
-            for session in json.load(urllib.request.urlopen(f"{self.address}/api/sessions")):
-                gone = urllib.request.Request(f"{self.address}/api/sessions/{session['id']}", method="DELETE")
-                urllib.request.urlopen(gone).close()
-            self._open()
-            self.run_all()
-            return self.explorer(which)
-
-    def explorer(self, which: int, timeout: int = 240_000):
+    def explorer(self, which: int, timeout: int = 150_000):
         """The which-th explorer of the notebook, on screen with its picture."""
         found = self.tab.locator(".eigenlib-explorer").nth(which)
         found.locator("img").first.wait_for(timeout=timeout)

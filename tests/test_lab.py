@@ -6,7 +6,7 @@ import time
 import nbformat
 import numpy as np
 import pytest
-from lab import Lab, jupyterlab
+from lab import in_lab, jupyterlab
 from test_films import check_player
 
 from eigenlib.eigenoptions import learn_eigenoption
@@ -62,8 +62,12 @@ def server(tmp_path_factory):
 
 @pytest.mark.parametrize(("name", "which", "keys"), EXPLORERS)
 def test_explorer_follows_twenty_moves(server, browser, name, which, keys):
-    lab = Lab(browser, server, f"{name}.ipynb")
-    explorer = lab.run_to_explorer(which)
+    in_lab(browser, server, f"{name}.ipynb", lambda lab: follow_twenty_moves(lab, name, which, keys))
+
+
+def follow_twenty_moves(lab, name, which, keys):
+    lab.run_all()
+    explorer = lab.explorer(which)
     assert lab.busy(), "the moves below must meet a notebook that still runs"
     before = lab.picture(explorer)
     lab.move(explorer, keys[0])
@@ -77,7 +81,6 @@ def test_explorer_follows_twenty_moves(server, browser, name, which, keys):
     assert len([prompt for prompt in prompts if prompt.strip() != "[ ]:"]) >= len(code_cells(name))
     assert lab.tab.locator(".jp-OutputArea-output[data-mime-type='application/vnd.jupyter.stderr']").count() == 0
     assert lab.errors == []
-    lab.tab.close()
 
 
 def code_cells(name):
@@ -139,25 +142,29 @@ def agrees_with_the_library(state):
 
 
 def test_the_maze_editor_in_the_lab(server, browser):
-    lab = Lab(browser, server, "04_eigenoptions.ipynb")
+    in_lab(browser, server, "04_eigenoptions.ipynb", edit_a_maze)
+
+
+def edit_a_maze(lab):
     lab.run_all()
     editor = lab.tab.locator(".eigenlib-maze-editor")
     editor.wait_for(timeout=120_000)
     lab.wait_done()
     check_editor(lab.tab, editor)
     assert lab.errors == []
-    lab.tab.close()
 
 
 def test_the_film_explorer_in_the_lab(server, browser):
-    lab = Lab(browser, server, "films.ipynb")
+    in_lab(browser, server, "films.ipynb", watch_a_film)
+
+
+def watch_a_film(lab):
     lab.run_all()
     player = lab.tab.locator(".eigenlib-films")
     player.wait_for(timeout=120_000)
     lab.wait_done()
     check_player(player)
     assert lab.errors == []
-    lab.tab.close()
 
 
 def test_the_maze_editor_in_the_report_without_a_kernel(browser, tmp_path):
