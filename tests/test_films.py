@@ -326,7 +326,8 @@ def check_choices(player, slider):
     assert len(seen) == 3
     player.get_by_label("game").select_option(index=0)
     player.get_by_label("plus").check()
-    wait_until(player, f"now.ready && now.sign === {first['sign']} && now.purpose === {first['purpose']}")
+    same = " && ".join(f"now.{name} === {first[name]}" for name in ("game", "purpose", "sign"))
+    wait_until(player, f"now.ready && now.playing && now.step > 0 && {same}")
     slider.press("Home")
     slider.press("ArrowRight")
     assert picture(player) in seen
