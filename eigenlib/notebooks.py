@@ -121,35 +121,11 @@ def require_parameters(chosen: Iterable[Lesson], parameters: Mapping[str, Any]) 
 
 def run(path: Path, output: Path, parameters: Mapping[str, Any], timeout: float | None = None) -> Outcome:
     """Execute one notebook into `output` (written even if it fails) in the folder that holds it."""
-    # papermill and its imports cost a second, which `eigenlib --help` should not pay.
-    import papermill
-    from papermill.exceptions import PapermillExecutionError
-
-    logging.getLogger("papermill").setLevel(logging.ERROR)
     # The lessons' matrices are small: one thread is fastest, and two that wait for a busy core take five times as long.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     lesson, begin = Lesson(path), time.perf_counter()
     mine = {name: value for name, value in parameters.items() if name in lesson.parameters}
-    problem = ""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            papermill.execute_notebook(
-                str(path),
-                str(output),
-                parameters=mine,
-                cwd=str(output.parent),
-                kernel_name="python3",
-                progress_bar=False,
-                execution_timeout=timeout,
-                extra_arguments=[
-                    "--log-level=CRITICAL"
-                ],  # else every kernel's start and end speak into our progress lines
-            )
-        except PapermillExecutionError as error:
-            problem = f"{error.ename}: {error.evalue}"
-        except Exception as error:  # a dead kernel or a cell that never ends: still a failed page, not a failed report
-            problem = f"{type(error).__name__}: {str(error).strip() or 'the kernel stopped'}"
+    problem = _execute(path, output, mine, timeout)
     seconds = time.perf_counter() - begin
     if not output.exists():
         nbformat.write(lesson.notebook, output)
@@ -159,6 +135,38 @@ def run(path: Path, output: Path, parameters: Mapping[str, Any], timeout: float 
     if problem or hidden:
         failure = Failure(_stopped_at(executed) if problem else 0, " ".join((problem or hidden[0]).split()))
     return Outcome(path.stem, output, seconds, failure)
+
+
+def _execute(path: Path, output: Path, parameters: dict[str, Any], timeout: float | None, starts: int = 3) -> str:
+    """Have papermill run a notebook and return what went wrong, "" for nothing; a kernel gets so many chances to start."""
+    # papermill and its imports cost a second, which `eigenlib --help` should not pay.
+    import papermill
+    from papermill.exceptions import PapermillExecutionError
+
+    logging.getLogger("papermill").setLevel(logging.ERROR)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            papermill.execute_notebook(
+                str(path),
+                str(output),
+                parameters=parameters,
+                cwd=str(output.parent),
+                kernel_name="python3",
+                progress_bar=False,
+                execution_timeout=timeout,
+                # else every kernel's start and end speak into our progress lines
+                extra_arguments=["--log-level=CRITICAL"],
+            )
+        except PapermillExecutionError as error:
+            return f"{error.ename}: {error.evalue}"
+        except Exception as error:  # a dead kernel or a cell that never ends: still a failed page, not a failed report
+            # A plain RuntimeError means that no cell has run: the kernel did not start. Its ports are chosen before it
+            # binds them, and on a busy machine another program may take one in between. So, with new ports, again.
+            if type(error) is RuntimeError and starts > 1:
+                return _execute(path, output, parameters, timeout, starts - 1)
+            return f"{type(error).__name__}: {str(error).strip() or 'the kernel stopped'}"
+    return ""
 
 
 def run_many(

@@ -2,7 +2,6 @@
 
 import json
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -11,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from playwright.sync_api import TimeoutError
+from shared import free_port
 
 from eigenlib.paths import ROOT
 
@@ -18,9 +18,7 @@ from eigenlib.paths import ROOT
 @contextmanager
 def jupyterlab(folder: Path):
     """A server on loopback with the course's own settings, its notebooks in `folder`; gives its address."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     environment = os.environ | {
         name: str(folder / f".{name}") for name in ("JUPYTERLAB_WORKSPACES_DIR", "JUPYTER_RUNTIME_DIR")
     }

@@ -1,9 +1,12 @@
-"""What several tests need and no two workers should make twice: executed lessons, and folders made once for all."""
+"""What several tests need and no two workers should make twice: executed lessons, folders made once for all, ports."""
 
+import contextlib
 import fcntl
 import json
 import os
+import random
 import shutil
+import socket
 
 from eigenlib.notebooks import Failure, Outcome, run
 
@@ -34,3 +37,12 @@ def executed(tmp_path_factory, lesson):
     folder = once(tmp_path_factory, f"executed-{lesson.name}", make)
     seconds, failure = json.loads((folder / "outcome.json").read_text())
     return Outcome(lesson.name, folder / lesson.path.name, seconds, Failure(*failure) if failure else None)
+
+
+def free_port() -> int:
+    """A port for a server that is about to start, below those that the system itself hands out, so that none is lost."""
+    while True:
+        with contextlib.suppress(OSError), socket.socket() as probe:
+            port = random.SystemRandom().randrange(20_000, 32_000)
+            probe.bind(("127.0.0.1", port))
+            return port

@@ -3,12 +3,14 @@
 import copy
 import json
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
 
 import nbformat
 import pytest
+from jupyter_client import KernelManager
 from shared import executed
 
 from eigenlib import exercises, ledger, notebooks
@@ -89,7 +91,11 @@ def nbval(path):
         "no:cacheprovider",
     ]
     command += ["-p", "no:xdist", "--rootdir", str(path.parent), "-c", os.devnull, str(path)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=600, cwd=path.parent)
+    for _ in range(3):  # a kernel whose port another program took did not start; no cell has run then
+        done = subprocess.run(command, capture_output=True, text=True, timeout=600, cwd=path.parent)
+        if "Kernel died before replying" not in done.stdout + done.stderr:
+            break
+    return done
 
 
 @pytest.mark.notebook
@@ -156,9 +162,33 @@ def test_a_failing_notebook_is_left_as_it_was(tmp_path):
 
 
 def test_a_dead_kernel_is_a_failed_notebook(tmp_path):
-    path = write(tmp_path / "90_dead.ipynb", "x = 1", "import os; os._exit(9)")
+    path = write(tmp_path / "90_dead.ipynb", "x = 1", "import os; open('runs', 'a').write('.'); os._exit(9)")
     outcome = run(path, tmp_path / "out.ipynb", {})
     assert outcome.failure.cell == 2
+    assert (tmp_path / "runs").stat().st_size == 1  # what has begun does not begin again
+
+
+@pytest.mark.parametrize(("taken", "fails"), [(1, False), (2, False), (3, True)])
+def test_a_kernel_whose_port_was_taken_starts_again(tmp_path, monkeypatch, taken, fails):
+    """Really taken, between the choice of the ports and the kernel's start: twice is bad luck, three times a failure."""
+    path = write(tmp_path / "90_unlucky.ipynb", "x = 1", "print(x)")
+    original, takers = KernelManager.write_connection_file, []
+
+    def then_take_one(manager, **options):
+        original(manager, **options)
+        if len(takers) < taken:
+            takers.append(socket.create_server(("127.0.0.1", manager.stdin_port)))
+
+    monkeypatch.setattr(KernelManager, "write_connection_file", then_take_one)
+    outcome = run(path, tmp_path / "out.ipynb", {})
+    for taker in takers:
+        taker.close()
+    assert len(takers) == taken
+    assert (outcome.failure is not None) == fails
+    if fails:
+        assert "Kernel died" in outcome.failure.error
+    else:
+        assert nbformat.read(outcome.output, as_version=4).cells[-1].outputs[0].text == "1\n"
 
 
 def test_a_cell_that_never_ends_is_a_failed_notebook(tmp_path):

@@ -5,7 +5,6 @@ import os
 import pickle
 import random
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -15,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from shared import free_port
 
 from eigenlib.atari import checkpoints
 from eigenlib.atari.dataset import Dataset
@@ -524,15 +524,9 @@ def test_batches_hold_the_right_rows():
     assert torch.equal(bootstrap, same_bootstrap)
 
 
-def free_port() -> str:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return str(probe.getsockname()[1])
-
-
 def test_two_processes_learn_what_one_does(tmp_path, whole):
     """The same global batch, each process with half of it: equal up to the order of sums."""
-    shared = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": free_port()}
+    shared = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
     call = f"t.keep_training({str(tmp_path / 'two')!r})"
     processes = [subprocess_of(call, RANK=str(rank), LOCAL_RANK=str(rank), **shared) for rank in range(2)]
     assert [process.wait(timeout=900) for process in processes] == [0, 0]
