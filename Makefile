@@ -36,7 +36,7 @@ bench: $(READY)  ## what is fast, against what, as ratios measured in one run
 	@for bench in benchmarks/*.py; do $(BIN)/python $$bench && echo || exit 1; done
 
 doctor: $(READY)  ## is this machine ready?
-	@$(BIN)/eigenlib doctor
+	@$(BIN)/eigenlib doctor $(ARGS)
 
 clean:  ## remove the report and everything make set up
 	rm -rf $(VENV) report report.building build .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis

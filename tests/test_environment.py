@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 
 from eigenlib.doctor import pins
 from eigenlib.paths import ROOT
@@ -45,7 +46,8 @@ def test_environment_yml_agrees_with_pyproject():
     environment = yaml.safe_load((ROOT / "environment.yml").read_text())
     plain = [entry for entry in environment["dependencies"] if isinstance(entry, str)]
     (pip,) = [entry["pip"] for entry in environment["dependencies"] if isinstance(entry, dict)]
-    assert f"python{PROJECT['requires-python']}" in plain
+    (python,) = [entry for entry in plain if entry.startswith("python")]
+    assert SpecifierSet(PROJECT["requires-python"]).contains(python.removeprefix("python="))
     assert "pip" in plain
     assert pip == ["--constraint constraints.txt", "--editable .[dev]"]
     assert environment["name"] == PROJECT["name"]

@@ -43,7 +43,7 @@ def why_pip_failed(log):
     if NETWORK.search(log) or "from versions: none" in log:  # an index that lists nothing is one that did not answer
         return "The packages could not be downloaded because the network did not answer: check the connection, then run make again."
     if "No matching distribution" in log or "ResolutionImpossible" in log:
-        return "pip found no release of a pinned package for this Python and platform; Python 3.11 on Linux or macOS is tested."
+        return "pip found no release of a pinned package for this Python and platform; Python 3.11 on Linux is tested."
     last = [line.strip() for line in log.splitlines() if line.strip()]
     return "pip stopped with: %s" % (last[-1] if last else "no message")
 
