@@ -599,17 +599,25 @@ def test_random_play_is_noted_as_options_are(maze):
     assert maze.state == before[0]
 
 
+def test_random_play_stops_where_an_episode_does():
+    short = PixelMaze(GridWorld.named("four_rooms"), seed=3, steps=5)
+    log = options.wander(short, 2, 9, np.random.default_rng(0))
+    assert (log.actions[:, :5] >= 0).all()
+    assert (log.actions[:, 5:] == -1).all()
+    assert np.isnan(log.positions[:, 6:]).all()
+
+
 def test_an_option_ends_where_nothing_pays_any_more():
-    """Five options: one ends far away, one near, one after a death, one in another room, one never."""
-    positions = np.zeros((5, 6, 2), np.float32)
-    positions[:, :, 0] = np.arange(6) * np.array([10, 1, 10, 0, 10])[:, None]
-    rooms, lives = np.ones((5, 6), np.int16), np.full((5, 6), 3, np.int16)
-    lives[2, 2:] = 2
+    """Six options: one ends far away, one near, one after a death, one in another room, one never, one before a death."""
+    positions = np.zeros((6, 6, 2), np.float32)
+    positions[:, :, 0] = np.arange(6) * np.array([10, 1, 10, 0, 10, 10])[:, None]
+    rooms, lives = np.ones((6, 6), np.int16), np.full((6, 6), 3, np.int16)
+    lives[2, 2:] = lives[5, 4:] = 2
     rooms[3, 3:] = 2
     found = metrics.terminations(
-        {"positions": positions, "rooms": rooms, "lives": lives, "stops": np.array([3, 3, 3, 4, -1])}
+        {"positions": positions, "rooms": rooms, "lives": lives, "stops": np.array([3, 3, 3, 4, -1, 3])}
     )
-    assert found["goes"].tolist() == [True, False, False, True, False]
+    assert found["goes"].tolist() == [True, False, False, True, False, True]
     np.testing.assert_array_equal(found["ends"][0], [30, 0, 1])
     assert np.isnan(found["ends"][4]).all()
     assert np.isnan(found["positions"][0, 4:]).all()

@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
+import torch
 
 from eigenlib import reference
-from eigenlib.atari import metrics, studies
-from eigenlib.atari.dataset import Dataset
+from eigenlib.atari import metrics, options, studies
+from eigenlib.atari.dataset import Dataset, open_dataset
+from eigenlib.atari.emulator import Emulator
 from eigenlib.atari.network import DeepSR, Sizes
 
 STORED = [name for name in studies.STUDIES if (studies.REFERENCE / f"{name}.json").is_file()]
@@ -26,6 +28,19 @@ def small(monkeypatch, tmp_path):
     studies.stored.cache_clear()
     yield tmp_path
     studies.stored.cache_clear()
+
+
+@pytest.fixture
+def screens(monkeypatch):
+    """The sizes of the screens to which `prediction_errors` is told that positions refer."""
+    original, told = metrics.prediction_errors, []
+
+    def note(network, dataset, rows, screen, *others):
+        told.append(tuple(screen))
+        return original(network, dataset, rows, screen, *others)
+
+    monkeypatch.setattr(metrics, "prediction_errors", note)
+    return told
 
 
 def test_parts_are_kept_and_read_back(small, monkeypatch):
@@ -49,14 +64,16 @@ def test_parts_are_kept_and_read_back(small, monkeypatch):
     assert reference.load(small / "toy")[1]["command"] == "eigenlib reference toy"
 
 
-def test_a_learning_curve_is_measured_in_one_unit(small):
+def test_a_learning_curve_is_measured_in_one_unit(small, screens):
     """Before any update all three networks predict next to nothing in their own units, so their errors are known."""
     curves = {name: studies._learning_curve(name) for name in ("mean", "deviation")}
+    assert set(screens) == {Emulator("montezuma_revenge").screen_size}
     for curve in curves.values():
         assert curve["errors"].shape == (2, 2)
         assert curve["predictions"].shape == (10, 84, 84)
         assert curve["frames"].shape == (11, 84, 84)
     np.testing.assert_allclose(curves["mean"]["others"], curves["deviation"]["others"], rtol=1e-4)
+    np.testing.assert_allclose(curves["deviation"]["errors"][0], curves["deviation"]["others"][:, 0], rtol=0.05)
     assert curves["deviation"]["errors"][1, 0] < curves["deviation"]["errors"][0, 0]
 
 
@@ -78,8 +95,45 @@ def test_errors_in_other_units(known):
     assert own["frame"]["background"] == pytest.approx(background.mean(), rel=1e-5)
 
 
-def test_what_is_compared_over_seeds(small):
+def test_predictions_are_of_the_action_that_was_taken():
+    rng = np.random.default_rng(0)
+    frames, actions = rng.integers(0, 256, (6, 84, 84), dtype=np.uint8), np.array([0, 1, 0, 1, 0, 255], np.uint8)
+    data = Dataset.from_arrays(frames, actions, np.zeros(6, np.uint8), 2, np.full((6, 2), 40.0, np.float32))
+    network = DeepSR(2, Sizes(2, 8, 4), np.full((84, 84), 0.5), np.full((84, 84), 0.25))
+    with torch.no_grad():
+        for parameter in network.parameters():  # large enough to show in whole grey levels
+            parameter.mul_(3)
+        each = [network.predict(network.phi(torch.from_numpy(frames[:5])), torch.full((5,), a)) for a in range(2)]
+        pixels = [network.to_pixels(guess).round().to(torch.uint8).numpy() for guess in each]
+    assert (pixels[0] != pixels[1]).any()
+    found = studies.predictions(network, data, np.array([3, 0]))
+    np.testing.assert_array_equal(found, [pixels[1][3], pixels[0][0]])
+
+
+def test_options_that_look_further(small, monkeypatch):
+    original, asked = options.follow, []
+
+    def note(world, network, vectors, steps, **how):
+        asked.append((vectors, how))
+        return original(world, network, vectors, steps, **how)
+
+    monkeypatch.setattr(options, "follow", note)
+    monkeypatch.setattr(studies, "PURPOSES", 2)
+    monkeypatch.setattr(studies, "STEPS", 3)
+    found = studies._looking_ahead("freeway", "psi", 2)
+    ((vectors, how),) = asked
+    assert how == {"reward": "psi", "depth": 2}
+    assert sorted(vectors.T.tolist()) == sorted((-vectors.T).tolist())  # both signs of each
+    assert found["positions"].shape == (4, 4, 2)
+
+
+def test_what_is_compared_over_seeds(small, screens):
     found = studies._trained_and_not("freeway", 1)
+    assert screens == [Emulator("freeway").screen_size]
+    learned, walked = (open_dataset(small / "cache" / "studies" / "freeway-1" / name) for name in ("data", "walk"))
+    assert not np.array_equal(
+        learned.frames[:100], walked.frames[:100]
+    )  # compared on frames that were not learned from
     assert found["errors"].shape == (2, 3)
     for kind in studies.KINDS:
         assert found[f"{kind}.r8"].shape == (20,)
