@@ -140,7 +140,10 @@ def _claims(course: list[Lesson]) -> str:
     links = {lesson.number: f"[{lesson.number}](notebooks/{lesson.path.name})" for lesson in course}
     counts = Counter(row["verdict"] for row in rows)
     plural = {"holds": "hold", "holds partly": "hold partly", "does not hold": "do not hold"}
-    tally = ", ".join(f"{counts[verdict]} {plural.get(verdict, verdict)}" for verdict in ledger.VERDICTS)
+    tally = ", ".join(
+        f"{counts[verdict]} {verdict if counts[verdict] == 1 else plural.get(verdict, verdict)}"
+        for verdict in ledger.VERDICTS
+    )
     lines = [f"Of {len(rows)} claims: {tally}.", "", "| | the paper says | we measured | lesson |", "|---|---|---|---|"]
     for row in rows:
         measured = "<br>".join(

@@ -1,9 +1,14 @@
 """DeepSR: the layers of Fig. 2, what the action does, and where the gradient of ψ stops."""
 
+import inspect
+
 import numpy as np
 import pytest
 import torch
 
+from eigenlib import deep_rooms
+from eigenlib.atari import pipeline, training
+from eigenlib.atari.emulator import Emulator
 from eigenlib.atari.learning import Learner, Objective
 from eigenlib.atari.network import DEVIATIONS, SIZES, DeepSR, Sizes
 
@@ -137,3 +142,28 @@ def test_every_open_choice_is_listed():
     """The notebook prints this table: three filled cells a row, no choice twice."""
     assert len({choice for choice, _ours, _why in DEVIATIONS}) == len(DEVIATIONS) >= 11
     assert all(isinstance(cell, str) and cell for row in DEVIATIONS for cell in row)
+
+
+def test_the_numbers_in_the_list_are_those_of_the_code():
+    ours = {choice: numbers for choice, numbers, _why in DEVIATIONS}
+    usual, rooms, games = training.Config(), deep_rooms.CONFIG, pipeline.PRESETS["standard"].config
+    assert f"every {usual.target_period} updates (every {rooms.target_period} for the drawn" in ours["target network"]
+    assert games.target_period == usual.target_period
+    assert f"batches of {games.refine_batch}, " in ours["refining"]
+    assert f"a target every {games.refine_target_period} updates" in ours["refining"]
+    assert f"batches of {rooms.refine_batch} and a target every {rooms.refine_target_period};" in ours["refining"]
+    assert games.refine_step_size == rooms.refine_step_size == 1e-3
+    assert pipeline.PRESETS["paper"].config.refine_passes == 0
+    assert ours["batch"] == f"{usual.batch} transitions" == f"{games.batch} transitions"
+    assert ours["γ"].startswith(f"{usual.gamma}, ")
+    assert f"at least {usual.floor}" in ours["normalisation"]
+    assert (usual.step_size, usual.decay, usual.epsilon) == (1e-4, 0.99, 1e-8)
+    for name, words in (
+        ("paper", "64 channels, 1024 features, 2048 factors"),
+        ("standard", "half"),
+        ("small", "a quarter"),
+    ):
+        divisor = {"half": 2, "a quarter": 4}.get(words, 1)
+        assert f"{words}" in ours["layer sizes"]
+        assert SIZES[name] == tuple(size // divisor for size in (64, 1024, 2048))
+    assert ours["frame skip"].startswith(f"{inspect.signature(Emulator).parameters['frame_skip'].default}: ")
