@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patheffects import withStroke
 
 from eigenlib.atari.discovery import KINDS
 from eigenlib.atari.metrics import CELL, distinct_ends
@@ -70,13 +71,27 @@ def draw_options(ax: Axes, screen: np.ndarray, arrays: Mapping[str, np.ndarray])
     tracks = np.where(here[:, :, None], arrays["positions"][chosen], np.nan)
     # An ALE pixel is wider than high: the screen of 160 × 210 was shown as 4 : 3.
     ax.imshow(density(screen, tracks), aspect=0.75 * screen.shape[1] / screen.shape[0])
+    taken: list[np.ndarray] = []
     for option, colour in zip(chosen, COLOURS, strict=False):
         x, y, room = arrays["ends"][option]
         if room == arrays["rooms"][option, 0]:
             label = f"{'−' if option % 2 else '+'}e{option // 2 + 1}"
-            ax.annotate(label, (x, y), (6, 6), textcoords="offset points", color=colour, fontsize=8, weight="bold")
+            text = ax.annotate(
+                label, (x, y), _beside((x, y), screen.shape, taken), textcoords="offset points", color=colour
+            )
+            text.set(fontsize=8, weight="bold", path_effects=[withStroke(linewidth=2, foreground="white")])
     ax.set_axis_off()
     return chosen
+
+
+def _beside(end: tuple[float, float], shape: tuple[int, ...], taken: list[np.ndarray]) -> tuple[int, int]:
+    """Where to put a label, in points from its option's end: the first place that no earlier label has, noted in `taken`."""
+    at = np.array(end) * (200 / shape[1], -150 / shape[0])  # in points, about: a picture is 200 wide and 150 high
+    for offset in ((6, 5), (6, -11), (-24, 5), (-24, -11), (6, 16), (6, -22), (-24, 16), (-24, -22)):
+        if all((np.abs(at + offset - other) > (22, 9)).any() for other in taken):
+            break
+    taken.append(at + offset)
+    return offset
 
 
 def density_figure(screen: np.ndarray, kinds: Mapping[str, Mapping[str, np.ndarray]]) -> Figure:
