@@ -39,7 +39,7 @@ doctor: $(READY)  ## is this machine ready?
 	@$(BIN)/eigenlib doctor $(ARGS)
 
 clean:  ## remove the report and everything make set up
-	rm -rf $(VENV) report report.building build .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) report .report.*.building .report.*.old build .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 $(READY): pyproject.toml constraints.txt tools/bootstrap.py
 	@command -v $(PYTHON) >/dev/null || { echo "No python3 was found: install Python 3.11 or newer, then run make again." >&2; exit 1; }

@@ -12,6 +12,7 @@ from typing import Any
 from eigenlib import __version__
 
 TIERS = ("quick", "paper")
+EXPERIMENTS = ("control", "control_2017", "deep_rooms", "atari_normalisation", "atari_seeds", "atari_myopia")
 
 
 class UsageProblem(ValueError):
@@ -27,7 +28,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         return options.run(options)
     except KeyboardInterrupt:
-        print("\neigenlib: stopped by you; nothing that existed before was changed.", file=sys.stderr)
+        print("\neigenlib: stopped by you; what was finished is kept, and nothing is half-written.", file=sys.stderr)
         return 130
     except BrokenPipeError:  # the reader of our output, such as `| head`, has gone
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -90,9 +91,7 @@ def _parser() -> argparse.ArgumentParser:
     reference = commands.add_parser(
         "reference", help="compute a stored full-scale experiment anew (minutes; resumable)"
     )
-    reference.add_argument(
-        "name", help="control, control_2017, deep_rooms, atari_normalisation, atari_seeds or atari_myopia"
-    )
+    reference.add_argument("name", help=", ".join(EXPERIMENTS))
     reference.set_defaults(run=_reference)
 
     atari = commands.add_parser(
@@ -153,15 +152,17 @@ def _notebooks(options: argparse.Namespace) -> int:
     from eigenlib.notebooks import lessons, refresh
 
     failed, seconds = 0, {}
-    for lesson in lessons(_words(options.only)):
-        busy = minutes.busy()
-        outcome = refresh(lesson)
-        failed += outcome.failure is not None
-        state = f"failed in cell [{outcome.failure.cell}]: {outcome.failure.error}" if outcome.failure else "stored"
-        print(f"{lesson.name:32} {outcome.seconds:6.1f} s  {state}", flush=True)
-        if outcome.failure is None and not busy:
-            seconds[lesson.name] = outcome.seconds
-    minutes.note(seconds, [lesson.name for lesson in lessons()])
+    try:
+        for lesson in lessons(_words(options.only)):
+            busy = minutes.busy()
+            outcome = refresh(lesson)
+            failed += outcome.failure is not None
+            state = f"failed in cell [{outcome.failure.cell}]: {outcome.failure.error}" if outcome.failure else "stored"
+            print(f"{lesson.name:32} {outcome.seconds:6.1f} s  {state}", flush=True)
+            if outcome.failure is None and not busy:
+                seconds[lesson.name] = outcome.seconds
+    finally:
+        minutes.note(seconds, [lesson.name for lesson in lessons()])
     return int(failed > 0)
 
 
@@ -192,12 +193,14 @@ def _grade(options: argparse.Namespace) -> int:
         raise UsageProblem("--timeout, --total and --jobs must be above 0.")
     rows = grade(options.submissions, options.csv, options.timeout, options.total, options.jobs)
     print(f"Marks of {len(rows)} notebook{'s' * (len(rows) != 1)}: {options.csv}")
-    return 0
+    return int(any(row["status"].startswith("broken: cannot be read") for row in rows))  # such as a mistyped name
 
 
 def _reference(options: argparse.Namespace) -> int:
     from eigenlib.paths import REFERENCE
 
+    if options.name not in EXPERIMENTS:
+        raise UsageProblem(f"There is no experiment {options.name!r}; there are {', '.join(EXPERIMENTS)}.")
     if options.name == "deep_rooms":
         from eigenlib.deep_rooms import make_reference
 
@@ -205,8 +208,6 @@ def _reference(options: argparse.Namespace) -> int:
     elif options.name.startswith("atari_"):
         from eigenlib.atari import studies
 
-        if options.name not in studies.STUDIES:
-            raise UsageProblem(f"There is no study {options.name!r}; there are {', '.join(studies.STUDIES)}.")
         studies.make_reference(options.name)
     else:
         from eigenlib.experiments import stored_curves
@@ -273,7 +274,7 @@ def _parameters(pairs: list[str], file: str | None) -> dict[str, Any]:
 
         try:
             loaded = yaml.safe_load(Path(file).read_text(encoding="utf-8"))
-        except yaml.YAMLError as problem:
+        except (yaml.YAMLError, UnicodeDecodeError) as problem:
             raise UsageProblem(f"{file} is neither YAML nor JSON: {' '.join(str(problem).split())}") from None
         if not isinstance(loaded, dict):
             raise UsageProblem(f"{file} must hold names and values, such as 'GAMMA: 0.9'.")
@@ -284,6 +285,6 @@ def _parameters(pairs: list[str], file: str | None) -> dict[str, Any]:
             raise UsageProblem(f"-p wants NAME=VALUE, such as -p GAMMA=0.95; got {pair!r}.")
         try:
             found[name] = ast.literal_eval(value)
-        except (ValueError, SyntaxError):
+        except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
             found[name] = value  # a plain word, as in -p MAP=four_rooms
     return found

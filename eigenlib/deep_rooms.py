@@ -170,7 +170,7 @@ def make_reference() -> None:
         run, data = _trained(replace(CONFIG, sizes=WIDTHS[width], seed=seed), f"{width.replace(' / ', '-')}-{seed}")
         tables[width, GAMMA, seed] = _table(run, maze)
         if (width, seed) == ("16 / 256", 0):
-            export_weights(run, PRETRAINED / "four_rooms")
+            shipped = run
         for gamma in GAMMAS if seed == 0 else ():
             if gamma != GAMMA:  # φ is the same for every γ, because the SR's gradient never reaches it
                 tables[width, gamma, 0] = _table(_other_gamma(run, data, gamma), maze)
@@ -179,6 +179,7 @@ def make_reference() -> None:
     arrays = {f"{name}|{width}|{gamma}|{seed}": getattr(found, name).astype(np.float16)
               for (width, gamma, seed), found in tables.items() for name in ("phi", "psi")}  # fmt: skip
     losses = {f"{width}|{gamma}|{seed}": found.reconstruction for (width, gamma, seed), found in tables.items()}
+    export_weights(shipped, PRETRAINED / "four_rooms")  # now that all is there, so that both belong together
     reference.save(
         REFERENCE / NAME,
         arrays,

@@ -279,10 +279,12 @@ def _summarise(times: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, n
     finite = np.isfinite(pairs[..., 0])
     condition = np.where(finite, pairs[..., 0], 0.0).max(axis=1)
     unreachable = (~finite).sum(axis=1)
+    median = np.median(pairs[..., -1], axis=1)
     if unreachable.any():
+        advice = "so is the median." if np.isinf(median).any() else "read the median."
         warnings.warn(
             f"For {unreachable.max()} of {pairs.shape[1]} pairs the walk may never reach the goal (one-way doors), so their "
-            "times and the mean are infinite: read the median.",
+            f"times and the mean are infinite: {advice}",
             DiffusionWarning,
             stacklevel=3,
         )
@@ -294,7 +296,7 @@ def _summarise(times: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, n
             DiffusionWarning,
             stacklevel=3,
         )
-    return pairs[..., -1].mean(axis=1), np.median(pairs[..., -1], axis=1), condition, unreachable
+    return pairs[..., -1].mean(axis=1), median, condition, unreachable
 
 
 def _as_arrays(world: GridWorld, options) -> _Options:

@@ -79,7 +79,8 @@ def discover_eigenoptions(
     """The first `count` options of the eigenvectors in their order, each as e and then −e (Alg. 1; notebook 04).
 
     count: None for all there are.  Directions that yield no option are passed over: the constant eigenvector of the exact
-    SR is one, the λ = 0 eigenvector of a Laplacian without self-loops is not. `option.origin` tells which were used.
+    SR is one, the λ = 0 eigenvector of a Laplacian without self-loops is not. So is a vector that has come before: a matrix
+    that cannot be diagonalised has the same one several times. `option.origin` tells which were used.
     """
     vectors = np.asarray(purposes.vectors)
     if vectors.ndim != 2 or vectors.shape[0] != world.n_states:
@@ -87,7 +88,8 @@ def discover_eigenoptions(
             f"These eigenvectors do not belong to this world: expected ({world.n_states}, k), got shape {vectors.shape}."
         )
     count = None if count is None else require_positive(count, "count")
-    origins = [(column, sign) for column in range(vectors.shape[1]) for sign in ((1, -1) if both_signs else (1,))]
+    new = np.flatnonzero(~_repeated(vectors))
+    origins = [(int(column), sign) for column in new for sign in ((1, -1) if both_signs else (1,))]
     options: list[Option] = []
     tried = 0
     while tried < len(origins) and (count is None or len(options) < count):  # no more directions than needed
@@ -106,6 +108,12 @@ def discover_eigenoptions(
     return options
 
 
+def _repeated(vectors: np.ndarray) -> np.ndarray:
+    """(k,) bool: whether a column of (S, k) points along one that has come before, up to its sign."""
+    unit = vectors / np.maximum(np.linalg.norm(vectors, axis=0), np.finfo(float).tiny)
+    return (np.abs(np.triu(unit.conj().T @ unit, 1)) > 1 - 1e-9).any(axis=0)
+
+
 def follow(
     world: GridWorld, option: Option, start: int, steps: int | None = None, rng: int | np.random.Generator | None = None
 ) -> np.ndarray:
@@ -114,7 +122,7 @@ def follow(
     rng: a seed or a Generator, used where actions slip.  A start outside the initiation set gives the start alone.
     """
     require_options(world, [option])
-    if not 0 <= start < world.n_states:
+    if not 0 <= start < world.n_states or start != int(start):
         raise ValueError(f"A way starts in one of the states 0 to {world.n_states - 1}, not in {start!r}.")
     chances, ways = zip(*world.outcomes(), strict=True)
     random, path = np.random.default_rng(require_seed(rng)), [int(start)]
@@ -170,11 +178,11 @@ def subgoal_option(world: GridWorld, goal: int) -> Option:
     return Option(policy=policy, initiation=start, termination=~start)
 
 
-def random_subgoal_options(world: GridWorld, count: int, rng: np.random.Generator) -> list[Option]:
+def random_subgoal_options(world: GridWorld, count: int, rng: int | np.random.Generator) -> list[Option]:
     """`count` subgoal options at states drawn uniformly, with repetition: there may be more options than states."""
     count = require_positive(count, "count")
     made: dict[int, Option] = {}
-    goals = [int(goal) for goal in rng.integers(world.n_states, size=count)]
+    goals = [int(goal) for goal in np.random.default_rng(rng).integers(world.n_states, size=count)]
     return [made[g] if g in made else made.setdefault(g, subgoal_option(world, g)) for g in goals]
 
 

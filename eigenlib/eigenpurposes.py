@@ -15,7 +15,13 @@ from typing import Literal, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from eigenlib.representation import require_discount, require_square, require_stochastic, successor_representation
+from eigenlib.representation import (
+    require_discount,
+    require_positive,
+    require_square,
+    require_stochastic,
+    successor_representation,
+)
 from eigenlib.spectrum import SPARE, has_a_known_end, leading_eigenpairs
 
 Method = Literal["auto", "dense", "sparse", "lobpcg"]
@@ -42,9 +48,9 @@ def extract_eigenpurposes(
     A symmetric matrix gives orthonormal vectors. Of an unsymmetric one a complex pair may come; it is replaced by the real
     and imaginary part of its vector, which span the same plane, both with the real part as value.
 
-    method: "dense" is LAPACK; "sparse" never makes the matrix dense, and takes T (largest) or L (smallest), not Ψ: see
-    `sr_eigenpurposes`; "lobpcg" is slower and less exact (10⁻⁹) but needs less memory; "auto" is "sparse" where a sparse
-    matrix is large and few vectors are asked for.  progress: show what it is doing.
+    method: "dense" is LAPACK; "sparse" does not make the matrix dense, unless about a third of all vectors is wanted, and takes
+    T (largest) or L (smallest), not Ψ: see `sr_eigenpurposes`; "lobpcg" is slower and less exact (10⁻⁹) but needs less memory;
+    "auto" is "sparse" where a sparse matrix is large and few vectors are asked for.  progress: show what it is doing.
     """
     matrix = require_square(matrix, "The representation")
     if first not in ("largest", "smallest"):
@@ -149,8 +155,8 @@ def principal_cosines(vectors: np.ndarray, others: np.ndarray) -> np.ndarray:
 
 
 def _require_count(count: int | None, n: int) -> int:
-    count = n if count is None else count
-    if not 1 <= count <= n:
+    count = n if count is None else require_positive(count, "count")
+    if count > n:
         raise ValueError(f"count must lie between 1 and the {n} states, got {count}.")
     return count
 

@@ -102,7 +102,10 @@ def control_experiment(
     shape = tuple(map(len, (experiment.tasks, experiment.representations, experiment.counts)))
     if 0 in shape or len(set(experiment.counts)) < shape[2] or min(experiment.counts) < 0:
         raise ValueError("An experiment needs a task, a representation and a count; counts differ and are at least 0.")
-    samples = np.empty((2, *shape, len(sr_runs), experiment.episodes))
+    for known in experiment.representations:
+        if known != "exact" and (isinstance(known, str) or known < 1):
+            raise ValueError(f"A representation is 'exact' or a number of episodes, not {known!r}.")
+    samples = np.empty((2, *shape, len(sr_runs), require_positive(experiment.episodes, "episodes")))
     cells = [cell for cell in product(*map(range, shape)) if experiment.counts[cell[2]] or cell[1] == 0]
     cells.sort(key=lambda cell: cell[1])  # one representation after the other: its options are discovered once
     discovered: tuple[Representation | None, list[list[Option]]] = None, []
@@ -222,7 +225,9 @@ class _Cell:
     def __init__(self, folder: Path, experiment: ControlExperiment, task: int, representation, count: int, code):
         self.parameters = asdict(experiment) | {"tasks": experiment.tasks[task], "counts": count, "code": code}
         self.parameters["representations"] = representation if count else None
-        digest = hashlib.sha256(json.dumps(self.parameters, sort_keys=True, default=int).encode()).hexdigest()[:12]
+        digest = hashlib.sha256(
+            json.dumps(self.parameters, sort_keys=True, default=lambda number: number.item()).encode()
+        ).hexdigest()[:12]
         self.path = folder / f"setting{task + 1}-sr{representation if count else ''}-{count}-{digest}"
 
     def load(self) -> np.ndarray | None:

@@ -37,14 +37,17 @@ def grade(
     target, names = Path(csv_file), [str(path) for path in submissions]
     if not target.parent.is_dir():
         raise ValueError(f"There is no folder {target.parent} for the marks: make it, or choose another --csv.")
+    if target.is_dir():
+        raise ValueError(f"{target} is a folder, so the marks cannot be written there: choose another --csv.")
     contents = [_read(Path(name)) for name in names]  # before any of them can change another
 
     def one(name: str, content: bytes | str) -> dict[str, Any]:
         result = _examined(name, content, timeout, total)
         marks: dict[str, str] = result.get("marks", {})
-        row: dict[str, Any] = {"file": name, "lesson": result.get("lesson", ""), "status": plain(result["status"])}
+        shown = os.fsencode(name).decode("utf-8", "replace")  # archives of other systems hold names in other codes
+        row: dict[str, Any] = {"file": shown, "lesson": result.get("lesson", ""), "status": plain(result["status"])}
         row |= {"passed": sum(mark == "passed" for mark in marks.values()), "total": len(marks) or "", **marks}
-        print(f"{name}: {row['passed']} of {row['total'] or '?'}, {row['status']}", flush=True)
+        print(f"{shown}: {row['passed']} of {row['total'] or '?'}, {row['status']}", flush=True)
         return row
 
     with ThreadPoolExecutor(jobs) as threads:
@@ -79,11 +82,15 @@ def _examined(name: str, content: bytes | str, timeout: float, total: float) -> 
         except subprocess.TimeoutExpired:
             return {"status": f"timeout: not done after {total:g} s"}
         finally:
-            end_family(examiner.pid)
+            if examiner.poll() is None:  # else its number may already be another's
+                end_family(examiner.pid)
     if examiner.returncode:
         last = errors.strip().splitlines()[-1:] or [f"exit status {examiner.returncode}"]
         return {"status": f"broken: its examiner stopped ({last[0]})"}
-    return json.loads(output)
+    try:
+        return json.loads(output)
+    except ValueError:
+        return {"status": "broken: its examiner said nothing that can be read"}
 
 
 def _write(target: Path, rows: list[dict[str, Any]]) -> None:

@@ -13,8 +13,10 @@ Under the uniform policy every direction stays equally likely, so slipping chang
 
 from __future__ import annotations
 
+import textwrap
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 from scipy import sparse
@@ -42,21 +44,31 @@ class GridWorld:
     n_actions: int = field(default=4, init=False)
 
     def __post_init__(self) -> None:
-        if not 0.0 <= self.slip <= 1.0:
+        if isinstance(self.slip, str) or not 0.0 <= self.slip <= 1.0:
             raise ValueError(f"slip is a probability between 0 and 1, not {self.slip!r}.")
         self._require_one_piece()
 
     @classmethod
     def named(cls, name: str, slip: float = 0.0) -> GridWorld:
-        """A bundled map, by name (`map_names()` lists them)."""
+        """A bundled map, by name (`map_names()` lists them), or the map in a text file, by its whole path."""
+        if Path(name).is_absolute() and Path(name).is_file():
+            return cls.from_text(Path(name).read_text(encoding="utf-8"), slip=slip, name=Path(name).stem)
         if name not in map_names():
-            raise MapError(f"There is no bundled map called {name!r}; there are {', '.join(map_names())}.")
+            known = ", ".join(map_names()) or "none, because eigenlib was installed without its repository"
+            raise MapError(
+                f"There is no bundled map called {name!r}; there are {known}. For your own give its whole path."
+            )
         return cls.from_text((MAPS / f"{name}.txt").read_text(encoding="utf-8"), slip=slip, name=name)
 
     @classmethod
     def from_text(cls, text: str, slip: float = 0.0, name: str = "") -> GridWorld:
         """A world from a drawing (see the module's legend). Errors name line and column, counted from 1."""
-        return cls(text.strip("\n\r"), name=name, slip=slip)
+        lines = textwrap.dedent(text).splitlines()
+        while lines and not lines[0].strip():
+            del lines[0]
+        while lines and not lines[-1].strip():
+            del lines[-1]
+        return cls("\n".join(lines), name=name, slip=slip)
 
     # --- geometry ---------------------------------------------------------------------------------------------------
 
@@ -185,9 +197,12 @@ class GridWorld:
             W.eliminate_zeros()
         return W if sparse_result else W.toarray()
 
-    def random_walks(self, start: int, walks: int, steps: int, rng: np.random.Generator, policy=None) -> np.ndarray:
+    def random_walks(
+        self, start: int, walks: int, steps: int, rng: int | np.random.Generator, policy=None
+    ) -> np.ndarray:
         """(walks, steps + 1) states visited by independent walks under `policy` (uniform if None)."""
-        if not 0 <= start < self.n_states:
+        rng = np.random.default_rng(rng)
+        if not 0 <= start < self.n_states or start != int(start):
             raise ValueError(f"A walk starts in one of the states 0 to {self.n_states - 1}, not in {start!r}.")
         chances = np.cumsum(self._require_policy(policy), axis=1)[:, :-1]
         states = np.empty((walks, steps + 1), dtype=np.int64)

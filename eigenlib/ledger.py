@@ -57,8 +57,8 @@ def record(
     """
     if claim not in claims():
         raise KeyError(f"The ledger has no claim {claim!r}; it knows {', '.join(claims())}.")
-    if not math.isfinite(value):
-        raise ValueError(f"The value measured for {claim!r} is {value}: a measurement must be a finite number.")
+    for number in (value, *(spread or ())):
+        _require_finite(number, claim)
     verdict = "holds" if bool(holds) else "holds partly" if bool(partly) else "does not hold"
     entry = {
         "claim": claim,
@@ -89,15 +89,21 @@ def check(what: str, value: float, at_most: float) -> None:
 
 def result(what: str, value: float, unit: str = "") -> None:
     """Show a measured number, rounded in the text and whole in the metadata."""
+    _require_finite(value, what)
     entry = {"what": what, "value": float(value), "unit": unit}
     _show(f"{what}: {rounded(value)}{f' {unit}' if unit else ''}", "result", entry, "ledger result")
+
+
+def _require_finite(value: float, what: str) -> None:
+    if not math.isfinite(value):
+        raise ValueError(f"The value measured for {what!r} is {value}: a measurement must be a finite number.")
 
 
 def rounded(value: float) -> str:
     """Three significant digits; below 1e-10 only the bound, because the digits there are rounding noise."""
     if value and abs(value) < 1e-10:
         return "under 1e-10"
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+    return f"{value:,.0f}" if abs(value) >= 999.5 else f"{value:.3g}"
 
 
 def measured(entry: dict[str, Any]) -> str:

@@ -16,6 +16,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -182,14 +183,27 @@ def run_many(
     # Kernels do the work; workers are spawned because papermill's event loop does not survive a fork.
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(min(jobs, len(chosen)), mp_context=context) as pool:
-        waiting = [
-            pool.submit(run, lesson.path, folder / lesson.path.name, dict(parameters), timeout) for lesson in chosen
-        ]
+        waiting = {
+            pool.submit(run, lesson.path, folder / lesson.path.name, dict(parameters), timeout): lesson
+            for lesson in chosen
+        }
         outcomes = []
         for done in as_completed(waiting):
-            outcomes.append(done.result())
+            try:
+                outcomes.append(done.result())
+            except (
+                BrokenProcessPool
+            ):  # killed from outside, as systems do that run out of memory: the others are lost too
+                outcomes.append(_killed(waiting[done], folder))
             tell(outcomes[-1])
     return sorted(outcomes, key=lambda outcome: outcome.name)
+
+
+def _killed(lesson: Lesson, folder: Path) -> Outcome:
+    """The outcome of a notebook whose process is gone; its page shows what was there before."""
+    output = folder / lesson.path.name
+    nbformat.write(lesson.notebook, output)
+    return Outcome(lesson.name, output, 0.0, Failure(0, "its process was killed: is there enough memory?"))
 
 
 def hidden_errors(notebook) -> list[str]:

@@ -93,7 +93,7 @@ def maze(
     colours = "gray_r" if bare else SIGNED if signed else COUNTS
     signed = signed and not bare
     values = np.zeros(world.n_states) if bare else np.asarray(values, dtype=float)
-    top = limit if limit is not None else float(np.abs(values).max()) or 1.0
+    top = (float(np.abs(values).max()) if limit is None else limit) or 1.0
     norm = LogNorm(top * 10.0**-decades, top, clip=True) if log else Normalize(-top if signed else 0.0, top)
     ax.set_facecolor(WALL)
     ax.set_xticks([])
@@ -200,7 +200,8 @@ def mazes(
     fig = figure(
         columns * size + 0.9 * shared, rows * (size * world.free.shape[0] / world.free.shape[1] + 0.35) + 0.45, title
     )
-    limit = max(float(np.abs(values).max()) for values in panels.values() if values is not None) if shared else None
+    sizes = [float(np.abs(values).max()) for values in panels.values() if values is not None]
+    limit = max(sizes, default=0.0) if shared else None
     grid = fig.subplots(rows, columns, squeeze=False)
     for ax in grid.flat[len(panels) :]:
         ax.set_visible(False)

@@ -6,6 +6,7 @@ report as it was. Mathematics is typeset by a copy of MathJax inside the site; n
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 import time
@@ -25,8 +26,7 @@ def write_report(chosen: list[Lesson], out: Path, parameters: Mapping[str, Any],
     if out.exists() and (not out.is_dir() or (any(out.iterdir()) and not (out / _MARKER).exists())):
         raise NotebookProblem(f"{out} exists and is not a report of ours: choose another --out or move it away.")
     begin = time.perf_counter()
-    building = out.with_name(f"{out.name}.building")
-    shutil.rmtree(building, ignore_errors=True)
+    building = out.with_name(f".{out.name}.{os.getpid()}.building")  # a name that nobody else has a folder of
     try:
         building.mkdir(parents=True)
         (building / _MARKER).touch()
@@ -48,8 +48,7 @@ def _tell(outcome: Outcome) -> None:
 
 
 def _swap(building: Path, out: Path) -> None:
-    old = out.with_name(f"{out.name}.old")
-    shutil.rmtree(old, ignore_errors=True)
+    old = out.with_name(f".{out.name}.{os.getpid()}.old")
     if out.exists():
         out.rename(old)
     building.rename(out)

@@ -120,7 +120,11 @@ def relative_error(estimate: np.ndarray, exact: np.ndarray) -> np.ndarray:
 
 
 def require_discount(gamma: float) -> None:
-    if not 0.0 <= gamma < 1.0:
+    try:
+        valid = 0.0 <= gamma < 1.0
+    except TypeError:
+        raise ValueError(f"γ must be a number, got {gamma!r}.") from None
+    if not valid:
         raise ValueError(f"γ must lie in [0, 1), got {gamma!r}: at γ = 1 the sum of all future visits has no limit.")
 
 
@@ -192,6 +196,8 @@ def _stream(rng) -> np.uint64:
 
 
 def require_square(matrix, name: str):
+    if np.iscomplexobj(matrix):
+        raise ValueError(f"{name} must be real, but its entries are complex numbers.")
     matrix = sparse.csr_matrix(matrix, dtype=float) if sparse.issparse(matrix) else np.asarray(matrix, dtype=float)
     if len(matrix.shape) != 2 or matrix.shape[0] != matrix.shape[1] or matrix.shape[0] == 0:
         raise ValueError(f"{name} must be a square matrix with one row a state, got shape {matrix.shape}.")

@@ -204,6 +204,8 @@ def _estimate(goals, means, values, n_states: int, condition: float, rng) -> Sam
         medians[b] = sorted_values[np.searchsorted(reached, reached[-1] / 2)]
 
     def interval(middle: float, spread: np.ndarray) -> tuple[float, float]:
+        if len(goals) == 1 and shrink:
+            return float("nan"), float("nan")  # a single goal says nothing about how goals differ
         low, high = np.quantile(spread, [0.025, 0.975], method="nearest") if shrink else (middle, middle)
         if not np.isfinite([low, middle, high]).all():
             return float(low), float(high)

@@ -101,6 +101,8 @@ class MazeEditor(anywidget.AnyWidget):
     def __init__(self, world: GridWorld, index: int = 1, gamma: float = 0.9) -> None:
         if world.slip or np.isin(world.characters, list(ARROWS)).any():
             raise ValueError("The maze editor takes maps without slips and one-way doors: only there T is symmetric.")
+        if not 0 <= index < world.n_states:
+            raise ValueError(f"There is no eigenvector {index}: this map has the numbers 0 to {world.n_states - 1}.")
         super().__init__(text=world.text, index=index, gamma=gamma)
 
     @property
@@ -145,6 +147,7 @@ def explore_sr(world: GridWorld, episodes: int = 100, gamma: float = 0.9, state:
         5000,
     ]  # one by one, then about evenly in log
     nearest = min(stops, key=lambda stop: abs(stop - episodes))
+    last = world.n_states - 1
 
     @lru_cache(maxsize=16)
     def exact(gamma: float):
@@ -159,11 +162,11 @@ def explore_sr(world: GridWorld, episodes: int = 100, gamma: float = 0.9, state:
 
     def draw(fig, episodes, gamma, step_size, start, seed, vector, state):
         if not 0 <= state < world.n_states:
-            raise ValueError(f"There is no state {state}: this map has the states 0 to {world.n_states - 1}.")
+            raise ValueError(f"There is no state {state}: this map has the states 0 to {last}.")
         psi, purposes = exact(gamma)
         marks = tuple(stop for stop in stops if stop <= episodes)
         stack = learned_at(marks, gamma, step_size, start, seed)
-        learned = extract_eigenpurposes(stack[-1], vector + 2).vectors
+        learned = extract_eigenpurposes(stack[-1], min(vector + 2, world.n_states)).vectors
         score = alignment(learned, purposes)[vector]
         learned = match_signs(learned[:, [vector]], purposes.vectors[:, [vector]])[:, 0]
         words = f"learned, alignment {score:.2f}"
@@ -189,11 +192,11 @@ def explore_sr(world: GridWorld, episodes: int = 100, gamma: float = 0.9, state:
                 options=["fixed", "random"], value="fixed", description="start", style={"button_width": "5em"}
             ),
             "seed": ipywidgets.IntText(0, description="seed", layout={"width": "150px"}),
-            "vector": ipywidgets.IntSlider(1, min=0, max=10, description="eigenvector"),
+            "vector": ipywidgets.IntSlider(min(1, last), min=0, max=min(10, last), description="eigenvector"),
             "state": ipywidgets.IntText(state, description="row of state", layout={"width": "170px"}),
         },
         lambda **now: (
-            f"The SR of {world.name} learned in {now['episodes']:,} episodes: a row of it, eigenvector "
+            f"The SR of {world.name or 'the map'} learned in {now['episodes']:,} episodes: a row of it, eigenvector "
             f"{now['vector']} learned and exact, and the error against episodes."
         ),
         extra=[play],
@@ -213,7 +216,7 @@ def explore_eigenvectors(name: str = "four_rooms", gamma: float = 0.9, index: in
     def draw(fig, name, index, sign):
         world, purposes = solved(name)
         vector = (1 if sign == "+" else -1) * purposes.vectors[:, index]
-        policy = learn_eigenoption(world, vector).policy
+        policy = learn_eigenoption(world, vector, gamma).policy
         fig = None if drawn["map"] != name else fig
         drawn["map"] = name
         return eigenoption(world, purposes.values, index, vector, policy, fig)

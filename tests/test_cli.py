@@ -9,9 +9,10 @@ import time
 
 import pytest
 
-from eigenlib.cli import main
+from eigenlib.atari import studies
+from eigenlib.cli import EXPERIMENTS, main
 from eigenlib.doctor import Finding
-from eigenlib.notebooks import lessons
+from eigenlib.notebooks import Outcome, lessons
 
 
 def refused(capsys, *arguments):
@@ -134,7 +135,7 @@ def test_interrupted_report_leaves_the_old_one(tmp_path):
     process = subprocess.Popen(
         command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
     )
-    while not (tmp_path / "report.building").exists():
+    while not list(tmp_path.glob(".report.*.building")):
         time.sleep(0.05)
     time.sleep(2)
     os.killpg(process.pid, signal.SIGINT)
@@ -143,3 +144,40 @@ def test_interrupted_report_leaves_the_old_one(tmp_path):
     assert "stopped by you" in errors
     assert (out / "index.html").read_text() == "the old report"
     assert [entry.name for entry in tmp_path.iterdir()] == ["report"]
+
+
+def test_an_unknown_experiment_names_all_there_are(capsys):
+    assert main(["reference", "nonsense"]) == 2
+    told = capsys.readouterr().err
+    assert all(name in told for name in EXPERIMENTS)
+    assert set(EXPERIMENTS) >= set(studies.STUDIES)
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe", b"{"])
+def test_parameters_that_cannot_be_read_name_their_file(tmp_path, capsys, content):
+    (tmp_path / "numbers.yml").write_bytes(content)
+    assert main(["report", "--params", str(tmp_path / "numbers.yml")]) == 2
+    assert "numbers.yml is neither YAML nor JSON" in capsys.readouterr().err
+
+
+def test_a_parameter_that_is_no_value_is_a_word(capsys):
+    assert main(["report", "--only", "02", "-p", "NOBODY={[]:1}"]) == 2
+    assert "NOBODY" in capsys.readouterr().err
+
+
+def test_stopping_a_refresh_keeps_what_was_measured(monkeypatch, capsys):
+    """The second lesson is interrupted: the first one's seconds are noted, and the sentence claims no more than is true."""
+    done, noted = [], []
+
+    def refresh(lesson):
+        if done:
+            raise KeyboardInterrupt
+        done.append(lesson.name)
+        return Outcome(lesson.name, lesson.path, 3.0, None)
+
+    monkeypatch.setattr("eigenlib.notebooks.refresh", refresh)
+    monkeypatch.setattr("eigenlib.minutes.busy", lambda: False)
+    monkeypatch.setattr("eigenlib.minutes.note", lambda seconds, names: noted.append(seconds))
+    assert main(["notebooks", "--only", "00,01"]) == 130
+    assert noted == [{done[0]: 3.0}]
+    assert "what was finished is kept" in capsys.readouterr().err

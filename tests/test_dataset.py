@@ -14,6 +14,7 @@ import numpy as np
 import psutil
 import pytest
 
+from eigenlib import reference
 from eigenlib.atari import _shards
 from eigenlib.atari.dataset import (
     COLUMNS,
@@ -298,7 +299,7 @@ def test_another_collection_in_the_same_folder_is_refused(small, change):
 
 def test_two_collections_do_not_share_a_folder(small):
     pytest.importorskip("fcntl")
-    with _shards.alone_in(small), pytest.raises(DatasetError, match="Another process is collecting"):
+    with reference.alone_in(small), pytest.raises(ValueError, match="Another process is at work in"):
         collect(maze(steps=15), 100, small, shard=30, progress=False)
 
 

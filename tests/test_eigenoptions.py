@@ -352,3 +352,20 @@ def test_following_an_option():
     assert ways[0] == follow(slippery, option, 0, rng=0).tolist()
     assert all(way[-1] == 3 for way in ways)
     assert np.mean([len(way) - 1 for way in ways]) == pytest.approx(6, abs=0.5)  # 3 steps that succeed half the time
+
+
+def test_a_vector_that_comes_again_gives_no_option_twice():
+    """T of a one-way street cannot be diagonalised: LAPACK returns one vector four times."""
+    world = GridWorld.from_text(".>>>>.")
+    purposes = extract_eigenpurposes(successor_representation(world.transition_matrix(), 0.9))
+    columns = [option.origin[0] for option in discover_eigenoptions(world, purposes)]
+    assert len(set(columns)) == 3 - 1  # the first is constant
+    policies = {tuple(option.policy.tolist()) for option in discover_eigenoptions(world, purposes)}
+    assert len(policies) == len(columns)
+
+
+def test_random_subgoals_take_a_seed():
+    world = GridWorld.named("four_rooms")
+    given, made = (eigenoptions.random_subgoal_options(world, 3, rng) for rng in (7, np.random.default_rng(7)))
+    for one, other in zip(given, made, strict=True):
+        np.testing.assert_array_equal(one.policy, other.policy)

@@ -305,3 +305,19 @@ def test_memory_and_environment_are_not_those_of_the_grader(tmp_path, monkeypatc
         kernel.wait()
     assert "SECRET_TOKEN" not in environment
     assert environment["HOME"] == str(tmp_path)
+
+
+def test_a_name_in_another_code_and_a_missing_file_cost_their_rows_only(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    nbformat.write(nbformat.v4.new_notebook(), "plain.ipynb")
+    strange = os.fsdecode(b"M\xfcller.ipynb")  # Latin-1, as in archives of older systems
+    (tmp_path / "plain.ipynb").rename(tmp_path / strange)
+    assert main(["grade", strange, "nobody.ipynb", "--csv", "marks.csv"]) == 1
+    with open("marks.csv", newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["file"] for row in rows] == ["M\ufffdller.ipynb", "nobody.ipynb"]
+    assert "which lesson" in rows[0]["status"]
+    assert "No such file" in rows[1]["status"]
+    (tmp_path / "folder.csv").mkdir()
+    assert main(["grade", strange, "--csv", "folder.csv"]) == 2
+    assert "folder.csv is a folder" in capsys.readouterr().err

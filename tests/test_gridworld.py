@@ -261,7 +261,7 @@ def test_walks_repeat_with_their_seed():
         ("...\n.a.", "'a' at line 2, column 2"),
         ("...\n..?\n?..", r"'\?' at line 2, column 3"),
         (".. \n...", "' ' at line 1, column 3"),
-        ("\t..", r"'\\t' at line 1, column 1"),
+        (".\t.", r"'\\t' at line 1, column 2"),
         ("..X.", "2 parts.*line 1, column 4"),
         ("...\nXXX\n...\nXXX\nX.X", "3 parts.*line [35], column [12]"),
         (".X\nX.", "2 parts.*line [12], column [12]"),
@@ -326,3 +326,29 @@ def test_values_of_the_wrong_shape_are_refused():
     for grid in (np.zeros((2, 3)), np.zeros(4)):
         with pytest.raises(ValueError, match=r"\(2, 2\)"):
             world.from_grid(grid)
+
+
+def test_indented_drawings_and_other_line_ends_are_the_same_map():
+    plain = GridWorld.from_text("XXXX\nX..X\nXXXX")
+    indented = GridWorld.from_text("""
+        XXXX
+        X..X
+        XXXX
+    """)
+    windows = GridWorld.from_text("XXXX\r\nX..X\r\nXXXX\r\n")
+    assert plain.text == indented.text == windows.text
+
+
+def test_a_map_of_ones_own_by_its_path(tmp_path):
+    (tmp_path / "mine.txt").write_text("XXXX\nX..X\nXXXX\n")
+    world = GridWorld.named(str(tmp_path / "mine.txt"), slip=0.1)
+    assert (world.name, world.n_states, world.slip) == ("mine", 2, 0.1)
+    with pytest.raises(MapError, match="give its whole path"):
+        GridWorld.named(str(tmp_path / "nobody.txt"))
+
+
+def test_walks_take_a_seed_and_whole_states_only():
+    world = GridWorld.named("four_rooms")
+    np.testing.assert_array_equal(world.random_walks(0, 2, 9, 5), world.random_walks(0, 2, 9, np.random.default_rng(5)))
+    with pytest.raises(ValueError, match="A walk starts in one of the states"):
+        world.random_walks(0.7, 2, 9, 5)

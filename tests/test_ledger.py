@@ -121,3 +121,15 @@ def record_calls(notebook):
             for node in ast.walk(ast.parse(cell.source)):
                 if isinstance(node, ast.Call) and ast.unparse(node.func) == "ledger.record":
                     yield node
+
+
+def test_numbers_just_below_a_thousand_are_not_powers_of_ten():
+    assert [ledger.rounded(value) for value in (999.4, 999.7, -999.9, 1000.0)] == ["999", "1,000", "-1,000", "1,000"]
+
+
+@pytest.mark.parametrize("value", [math.inf, math.nan])
+def test_only_finite_numbers_are_results(value):
+    with pytest.raises(ValueError, match="finite number"):
+        ledger.result("a time", value)
+    with pytest.raises(ValueError, match="finite number"):
+        ledger.record("sr-value", 1.0, holds=True, criterion="", spread=(0.0, value))

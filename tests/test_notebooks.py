@@ -257,3 +257,17 @@ def test_cleaning_keeps_words_and_pictures_and_joins_what_was_printed():
     assert tidy.cells[0].metadata == {"tags": ["parameters"]}
     assert tidy.cells[0].id != tidy.cells[1].id
     assert set(tidy.metadata) == {"eigenlib", "kernelspec", "language_info"}
+
+
+def _die(*_):
+    os._exit(9)
+
+
+def test_a_process_that_is_killed_fails_its_notebooks_not_the_report(tmp_path, monkeypatch):
+    path = write(tmp_path / "90_any.ipynb", "x = 1")
+    monkeypatch.setattr(notebooks, "run", _die)
+    told = []
+    (outcome,) = notebooks.run_many([Lesson(path)], tmp_path / "out", {}, 1, told.append)
+    assert told == [outcome]
+    assert "enough memory" in outcome.failure.error
+    assert nbformat.read(outcome.output, as_version=4).cells[0].source == "x = 1"

@@ -78,3 +78,16 @@ def test_an_explorer_carries_a_picture_for_readers_without_a_kernel():
     assert data["image/png"].startswith(b"\x89PNG")
     assert "γ 0.9" in metadata["image/png"]["alt"]
     assert "application/vnd.jupyter.widget-view+json" in data
+
+
+def test_maps_without_any_value_are_drawn():
+    """The row of a state that was never visited is zero everywhere."""
+    world = GridWorld.named("corridor")
+    zero = np.zeros(world.n_states)
+    for values in (zero, None):
+        for log in (False, True):
+            plots.mazes(world, {"a": values}, log=log)
+    fig = plots.mazes(world, {"a": zero, "b": zero}, signed=True)
+    (image,) = fig.axes[0].images
+    colour = image.cmap(image.norm(0.0))
+    assert min(colour[:3]) > 0.9  # zero is white, not the end of the scale

@@ -416,3 +416,17 @@ def test_anywidgets_live_on_and_obey_the_keyboard(site, browser):
         assert before != after
         assert errors == []
         tab.context.close()
+
+
+def test_folders_of_the_user_beside_the_report_stay(tmp_path, monkeypatch):
+    """report.old is how a user would call a copy; only what was made here is ever removed."""
+    for name in ("report.old", "report.building"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "thesis.txt").write_text("years of work")
+    monkeypatch.setattr(report, "run_many", lambda *_: [])
+    monkeypatch.setattr(report.site, "render", lambda *_: None)
+    for _ in range(2):  # the second one replaces the first
+        assert report.write_report([], tmp_path / "report", {}, 1) == 0
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["report", "report.building", "report.old"]
+    assert (tmp_path / "report.old" / "thesis.txt").exists()
+    assert (tmp_path / "report.building" / "thesis.txt").exists()

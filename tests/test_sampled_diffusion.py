@@ -153,3 +153,9 @@ def test_lost_digits_are_said(monkeypatch):
 def test_refusals(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_a_single_goal_has_no_interval():
+    found = sampled_diffusion_time(GridWorld.named("four_rooms"), goals=1, rng=0)
+    assert np.isfinite([found.mean, found.median]).all()
+    assert np.isnan([*found.mean_interval, *found.median_interval]).all()

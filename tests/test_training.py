@@ -1,5 +1,6 @@
 """Training: what is learned, and that neither kills, nor wrong files, nor several processes change it."""
 
+import fcntl
 import json
 import os
 import pickle
@@ -30,6 +31,7 @@ from eigenlib.atari.learning import (
 from eigenlib.atari.machine import Compiled, choose_device, cores
 from eigenlib.atari.network import DeepSR, Sizes
 from eigenlib.atari.training import Config, export_weights, load_network, load_run, train
+from eigenlib.reference import alone_in
 
 TINY = Sizes(4, 16, 32)
 SMALL_RUN = Config(TINY, gamma=0.9, passes=2, batch=8, target_period=7, refine_passes=3, refine_batch=16, log_every=1)
@@ -616,3 +618,23 @@ def test_less_data_than_a_batch(tmp_path):
     with pytest.raises(ValueError, match="60 transitions, fewer than one batch of 61"):
         quiet(corridor(), replace(SMALL_RUN, batch=61), tmp_path)
     assert not tmp_path.exists() or not list(tmp_path.iterdir())
+
+
+def test_two_runs_in_one_folder_are_refused(tmp_path):
+    with alone_in(tmp_path / "run"), pytest.raises(ValueError, match="Another process is at work in"):
+        quiet(corridor(), SMALL_RUN, tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_lock_that_was_just_given_back_is_not_taken_for_ones_own(tmp_path, monkeypatch):
+    """A removes its lock after B has opened the file and before B locks it; a third one could lock a new file."""
+    original = fcntl.flock
+
+    def late(file, how):
+        (tmp_path / ".lock").unlink()
+        (tmp_path / ".lock").touch()
+        original(file, how)
+
+    monkeypatch.setattr(fcntl, "flock", late)
+    with pytest.raises(ValueError, match="Another process is at work in"), alone_in(tmp_path):
+        pass

@@ -4,6 +4,7 @@ import random
 
 import pytest
 
+from eigenlib import widgets
 from eigenlib.deep_rooms import GAMMA, stored_runs
 from eigenlib.gridworld import GridWorld, map_names
 from eigenlib.widgets import MazeEditor, explore_deep_sr, explore_eigenvectors, explore_sr
@@ -99,3 +100,25 @@ def test_the_editor_gives_its_map_back_and_refuses_what_it_cannot_do():
     for unsuitable in (GridWorld.named("four_rooms", slip=0.1), GridWorld.from_text(".>.")):
         with pytest.raises(ValueError, match="slips and one-way doors"):
             MazeEditor(unsuitable)
+
+
+@pytest.mark.parametrize("text", ["..", "....."])
+def test_the_smallest_maps_can_be_explored(text):
+    explorer = explore_sr(GridWorld.from_text(text))
+    explorer.controls["vector"].value = explorer.controls["vector"].max
+    assert explorer.controls["vector"].max == len(text) - 1
+    assert explorer.message.value == ""
+    assert "The SR of the map" in explorer._repr_mimebundle_()[0]["text/plain"]
+
+
+def test_the_option_has_the_discount_that_was_asked_for(monkeypatch):
+    asked = []
+    original = widgets.learn_eigenoption
+    monkeypatch.setattr(widgets, "learn_eigenoption", lambda *given: asked.append(given[2]) or original(*given))
+    explore_eigenvectors(gamma=0.5)
+    assert set(asked) == {0.5}
+
+
+def test_an_eigenvector_that_is_not_there_is_refused():
+    with pytest.raises(ValueError, match="There is no eigenvector 9: this map has the numbers 0 to 1"):
+        MazeEditor(GridWorld.from_text(".."), index=9)

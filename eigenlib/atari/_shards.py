@@ -6,7 +6,6 @@ full size, and shards/ with one small file for each finished piece: a checksum o
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import os
@@ -14,7 +13,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ import numpy as np
 
 from eigenlib.atari.dataset import COLUMNS, NO_ACTION, DatasetError, play
 from eigenlib.atari.pixels import PixelWorld
+from eigenlib.reference import replace_file
 
 Maker = Callable[[int], PixelWorld]
 
@@ -55,6 +55,7 @@ def finished(path: Path, plan: dict[str, Any]) -> bool:
                 found = json.loads((path / name).read_text(encoding="utf-8"))
             except ValueError:
                 found = {}
+            found = found if isinstance(found, dict) else {}
             for key, wanted in json.loads(json.dumps(plan)).items():
                 if found.get(key) != wanted:
                     raise DatasetError(
@@ -184,30 +185,6 @@ def finish(path: Path, plan: dict[str, Any]) -> None:
     _tidy(path)
 
 
-@contextlib.contextmanager
-def alone_in(path: Path) -> Iterator[None]:
-    """Make the folder, and refuse to share it with another collection that is running; leave no empty folder behind."""
-    path.mkdir(parents=True, exist_ok=True)
-    lock = open(path / ".lock", "w")  # noqa: SIM115
-    try:
-        with contextlib.suppress(ImportError):  # Windows has no fcntl, and no such guard
-            import fcntl
-
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        lock.close()
-        raise DatasetError(
-            f"Another process is collecting into {path}: wait for it, or choose another folder."
-        ) from None
-    try:
-        yield
-    finally:
-        lock.close()
-        with contextlib.suppress(OSError):
-            (path / ".lock").unlink()
-            path.rmdir()  # only if nothing was written
-
-
 def sha256(file: Path) -> str:
     with open(file, "rb") as handle:
         return hashlib.file_digest(handle, "sha256").hexdigest()
@@ -249,9 +226,7 @@ def _mark(path: Path, k: int) -> dict[str, Any]:
 
 
 def _write(file: Path, content: dict[str, Any]) -> None:
-    part = file.with_name(f"{file.name}.part")
-    part.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    part.replace(file)
+    replace_file(file, (json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode())
 
 
 def _tidy(path: Path) -> None:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -24,6 +23,8 @@ from safetensors import SafetensorError
 from safetensors.torch import load as tensors_from_bytes
 from safetensors.torch import save as bytes_of_tensors
 
+from eigenlib.reference import replace_file
+
 DESCRIPTION = "run.json"
 
 
@@ -32,9 +33,9 @@ def write(folder: Path | str, name: str, tensors: Mapping[str, torch.Tensor], ab
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     data = _encode(tensors)
-    _replace(folder / f"{name}.safetensors", data)
+    replace_file(folder / f"{name}.safetensors", data)
     described = dict(about) | {"file": f"{name}.safetensors", "sha256": sha256(data)}
-    _replace(folder / DESCRIPTION, (json.dumps(described, indent=1, ensure_ascii=False) + "\n").encode())
+    replace_file(folder / DESCRIPTION, (json.dumps(described, indent=1, ensure_ascii=False) + "\n").encode())
     for old in (*folder.glob("checkpoint-*.safetensors"), *folder.glob("*.part")):
         if old.name != described["file"]:
             old.unlink(missing_ok=True)
@@ -84,10 +85,10 @@ def export(path: Path | str, tensors: Mapping[str, torch.Tensor], about: Mapping
     """path.safetensors and path.json, for weights that are handed on."""
     path, data = Path(path), _encode(tensors)
     path.parent.mkdir(parents=True, exist_ok=True)
-    _replace(path.with_name(path.name + ".safetensors"), data)
+    replace_file(path.with_name(path.name + ".safetensors"), data)
     described = dict(about) | {"sha256": sha256(data)}
     text = json.dumps(described, indent=1, ensure_ascii=False) + "\n"
-    _replace(path.with_name(path.name + ".json"), text.encode())
+    replace_file(path.with_name(path.name + ".json"), text.encode())
 
 
 _REMEDY = "fetch or train it again."
@@ -99,16 +100,3 @@ def sha256(data: bytes) -> str:
 
 def _encode(tensors: Mapping[str, torch.Tensor]) -> bytes:
     return bytes_of_tensors({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()})
-
-
-def _replace(path: Path, data: bytes) -> None:
-    part = path.with_name(path.name + ".part")
-    try:
-        with open(part, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
-    except OSError:  # a full disk, say: leave no half of a file
-        part.unlink(missing_ok=True)
-        raise

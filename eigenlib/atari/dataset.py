@@ -27,6 +27,7 @@ import numpy as np
 
 from eigenlib.atari.emulator import Emulator
 from eigenlib.atari.pixels import SIDE, PixelMaze, PixelWorld
+from eigenlib.reference import alone_in
 
 NO_ACTION = 255
 SHARD = 5000  # frames in a piece of a collection
@@ -95,7 +96,7 @@ def open_dataset(path: Path | str, verify: bool = True) -> Dataset:
         raise DatasetError(f"There is no whole dataset in {path}: {advice}")
     try:
         about = json.loads((path / "about.json").read_text(encoding="utf-8"))
-        sums, n_actions = about["sha256"], int(about["n_actions"])
+        sums, n_actions = dict(about["sha256"]), int(about["n_actions"])
     except (ValueError, KeyError, TypeError) as problem:
         raise DatasetError(f"about.json in {path} does not describe a dataset: {again}") from problem
     arrays = {}
@@ -189,7 +190,7 @@ def collect(
         make, processes = world.seeded if isinstance(world, PixelMaze | Emulator) else world, 1
     plan = _shards.plan_for(make(seed), samples, seed, shard, episode_steps, one_room)
     path = Path(path)
-    with _shards.alone_in(path):
+    with alone_in(path):
         if not _shards.finished(path, plan):
             _shards.prepare(path, plan)
             _shards.fill(path, plan, make, processes, progress)

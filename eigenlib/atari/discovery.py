@@ -20,6 +20,7 @@ from eigenlib.atari import metrics, options
 
 if TYPE_CHECKING:
     from eigenlib.atari.pipeline import Job
+    from eigenlib.atari.runs import Run
 
 # What is followed: the paper's directions, and three controls, of which the last is the same network before it learned.
 KINDS = {"sr": "eigenpurposes", "pca": "PCA of φ", "random": "random directions", "untrained": "untrained network"}
@@ -57,8 +58,16 @@ def discover(
     made_from |= {"purposes": job.amounts.purposes, "steps": job.amounts.steps}
     made_from |= {"reward": reward, "depth": depth, "centre": centre}
     path = discovery_path(job, reward, depth, centre)
-    if _stored(path, made_from) is not None:
-        return read_discovery(path)
+    with reference.alone_in(path.parent):
+        if _stored(path, made_from) is None:
+            _discover(job, run, walk, path, made_from, progress)
+    return read_discovery(path)
+
+
+def _discover(
+    job: Job, run: Run, walk: datasets.Dataset, path: Path, made_from: dict[str, Any], progress: bool
+) -> None:
+    """Make what is not there yet and store it at `path`."""
     seen = lru_cache(maxsize=1)(lambda network: options.features_and_rows(network, walk.frames))
     world, positions = job.world(), np.asarray(walk.positions)
     arrays: dict[str, np.ndarray] = {}
@@ -68,14 +77,14 @@ def discover(
         part = path.with_name(f"{path.name}-{kind}")
         found = _stored(part, made_from)
         if found is None:
-            found = _directions(kind, *seen(network), positions, job, centre)
+            found = _directions(kind, *seen(network), positions, job, made_from["centre"])
             reference.save(part, found, made_from=made_from)
         vectors, logs = options.both_signs(found["vectors"]), []
         for first in range(0, vectors.shape[1], TOGETHER):
             part, some = path.with_name(f"{path.name}-{kind}-{first:03}"), vectors[:, first : first + TOGETHER]
             log = _stored(part, made_from)
             if log is None:
-                ways: Any = {"reward": reward, "depth": depth, "progress": progress}
+                ways: Any = {"reward": made_from["reward"], "depth": made_from["depth"], "progress": progress}
                 log = options.follow(world, network, some, job.amounts.steps, **ways)._asdict()
                 reference.save(part, log, made_from=made_from)
             logs.append(options.Trajectories(**log))
@@ -91,7 +100,6 @@ def discover(
     for part in path.parent.glob(f"{path.name}-*.*"):
         if part.stem.removeprefix(f"{path.name}-").split("-")[0] in KINDS:
             part.unlink()
-    return read_discovery(path)
 
 
 def discovery_path(job: Job, reward: str = "phi", depth: int = 1, centre: bool = False) -> Path:
@@ -104,7 +112,7 @@ def read_discovery(path: Path) -> Discovery:
     """What `discover` stored."""
     if not path.with_name(path.name + ".json").is_file():
         raise FileNotFoundError(
-            f"Nothing was discovered in {path.parent.parent} yet: first run eigenlib atari discover."
+            f"Nothing was discovered in {path.parent.parent} yet: first run the step discover of eigenlib atari."
         )
     arrays, about = reference.load(path)
     kinds: dict[str, dict[str, np.ndarray]] = {kind: {} for kind in KINDS}

@@ -17,7 +17,7 @@ from torch import nn
 
 from eigenlib.atari.network import SIDE, DeepSR
 
-LIFE_LOST, EPISODE_ENDED, CUT_OFF = 1, 2, 3  # in Dataset.ends; a cut-off is no end of the world: bootstrap as usual
+LIFE_LOST, EPISODE_ENDED = 1, 2  # in Dataset.ends; a cut-off, 3, is no end of the world: bootstrap as usual
 
 
 def successor_loss(phi, psi, future, bootstrap, gamma: float) -> torch.Tensor:

@@ -12,10 +12,13 @@ a step that was killed goes on where it stopped.
 
 from __future__ import annotations
 
+import io
+import shlex
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from eigenlib import reference
 from eigenlib.atari import dataset as datasets
 from eigenlib.atari import training
 from eigenlib.atari.discovery import KINDS, discover, discovery_path, read_discovery
@@ -67,7 +70,8 @@ class Job:
 
     def command(self, step: str) -> str:
         """What to type for a step of this job."""
-        out = "" if self.out == _folder(self.game, self.preset, self.seed) else f" --out {self.out}"
+        usual = _folder(self.game, self.preset, self.seed)
+        out = "" if self.out == usual else f" --out {shlex.quote(str(self.out))}"
         return f"eigenlib atari {step} {self.game} {self.arguments}{out}"
 
     @property
@@ -132,7 +136,9 @@ def show(job: Job, processes: int = 1) -> Path:
     print(summary_table(found.about))
     path = job.out / "options.png"
     kinds = {title: found.kinds[kind] for kind, title in KINDS.items()}
-    density_figure(job.world().screen(), kinds).savefig(path, dpi=150)
+    picture = io.BytesIO()
+    density_figure(job.world().screen(), kinds).savefig(picture, dpi=150)
+    reference.replace_file(path, picture.getvalue())
     print(f"Figure: {path}")
     return path
 

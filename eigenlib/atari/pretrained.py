@@ -18,6 +18,7 @@ from eigenlib.atari.dataset import NO_ACTION, Dataset, open_dataset
 from eigenlib.atari.discovery import KINDS, discovery_path, read_discovery
 from eigenlib.atari.games import game_name
 from eigenlib.atari.network import DeepSR
+from eigenlib.atari.runs import exported
 from eigenlib.paths import PRETRAINED
 
 if TYPE_CHECKING:
@@ -55,9 +56,7 @@ def ship(job: Job, destination: Path | str = PRETRAINED) -> Path:
     for kind in KINDS:
         left_out = {"potentials", "gains"} | ({"vectors"} if kind != "sr" else set())
         arrays |= {f"{kind}.{name}": array for name, array in found.kinds[kind].items() if name not in left_out}
-    path = Path(destination) / job.game
-    training.export_weights(run, path)
-    size = path.with_name(f"{job.game}.safetensors").stat().st_size
+    size = sum(tensor.nbytes for tensor in exported(run.network).values())
     if size > LIMIT:
         raise ValueError(
             f"These weights take {size / 1e6:.1f} MB, more than the {LIMIT / 1e6:.0f} MB that may be shipped."
@@ -68,6 +67,8 @@ def ship(job: Job, destination: Path | str = PRETRAINED) -> Path:
     )
     done = done._replace(**{name: found.about["made_from"][name] for name in ("purposes", "steps")})
     command = f"eigenlib atari run {job.game} {replace(job, amounts=done).arguments}"
+    path = Path(destination) / job.game
+    training.export_weights(run, path)
     reference.save(path.with_name(f"{job.game}-lesson"), arrays, command=command, **told, config=run.about["config"])
     return path
 

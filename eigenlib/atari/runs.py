@@ -97,9 +97,14 @@ def load_run(folder: Path | str, device: str = "cpu") -> Run:
 
 def export_weights(run: Run, path: Path | str) -> None:
     """path.safetensors, the network alone in float16, and path.json, what it is and how it was trained."""
+    about = {name: value for name, value in run.about.items() if name != "file"}
+    checkpoints.export(path, exported(run.network), about)
+
+
+def exported(network: DeepSR) -> dict[str, torch.Tensor]:
+    """The tensors that `export_weights` stores: weights in float16, the images of the normalisation as they are."""
     images = ("mean", "scale")
-    tensors = {n: tensor if n in images else tensor.half() for n, tensor in run.network.state_dict().items()}
-    checkpoints.export(path, tensors, {name: value for name, value in run.about.items() if name != "file"})
+    return {name: tensor if name in images else tensor.half() for name, tensor in network.state_dict().items()}
 
 
 def load_network(path: Path | str, device: str = "cpu") -> DeepSR:

@@ -67,10 +67,12 @@ def _learning_curve(normalisation: str) -> Arrays:
 
 def predictions(network: DeepSR, data: Dataset, rows: np.ndarray) -> np.ndarray:
     """The next frame in grey levels that a network expects after each of these rows: (N, 84, 84) uint8."""
-    actions = torch.from_numpy(np.asarray(data.actions)[rows].astype(np.int64))
+    place = network.mean.device
+    frames = torch.from_numpy(np.array(data.frames[rows])).to(place)
+    actions = torch.from_numpy(np.asarray(data.actions)[rows].astype(np.int64)).to(place)
     with torch.inference_mode():
-        guess = network.predict(network.phi(torch.from_numpy(np.array(data.frames[rows]))), actions)
-        return network.to_pixels(guess).round().to(torch.uint8).numpy()
+        guess = network.predict(network.phi(frames), actions)
+        return network.to_pixels(guess).round().to(torch.uint8).cpu().numpy()
 
 
 # --- seeds --------------------------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
@@ -45,6 +46,7 @@ from eigenlib.atari.runs import (
     network_of,
     part_of,
 )
+from eigenlib.reference import alone_in
 
 __all__ = ["Config", "Run", "choose_device", "export_weights", "load_network", "load_run", "train"]
 
@@ -73,7 +75,12 @@ def train(
     Started by torchrun, each process takes its share of every batch, and the first one writes.
     """
     place = choose_device(device)
-    with machine.threads(threads), machine.kept_memory(), machine.processes(place) as (rank, world):
+    with (
+        machine.threads(threads),
+        machine.kept_memory(),
+        machine.processes(place) as (rank, world),
+        alone_in(Path(folder)) if rank == 0 else nullcontext(),
+    ):
         return _Trainer(dataset, config, Path(folder), place, rank, world, compile).run(progress, checkpoint_seconds)
 
 
