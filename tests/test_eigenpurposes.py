@@ -136,7 +136,9 @@ def test_a_pair_that_rounding_made_complex_keeps_both_directions():
 @pytest.mark.parametrize(
     ("matrix", "settings", "message"),
     [
-        (np.eye(3), {"count": 0}, "count.*3 states"),
+        (np.eye(3), {"count": 0}, "count must be at least 1, got 0"),
+        (np.eye(3), {"count": 3.0}, "count must be a whole number, got 3.0"),
+        (1j * np.eye(3), {}, "must be real"),
         (np.eye(3), {"count": 4}, "count.*3 states"),
         (np.eye(3), {"first": "big"}, "first.*'big'"),
         (np.ones((2, 3)), {}, r"square.*\(2, 3\)"),

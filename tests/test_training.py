@@ -281,7 +281,7 @@ def test_stopped_before_any_update_the_run_ends_the_same(tmp_path, whole, moment
 
 def test_a_kill_between_the_two_renames_leaves_the_old_checkpoint(tmp_path, whole, monkeypatch):
     """New tensors are there, run.json still names the old ones: those are kept, and load."""
-    original, written = checkpoints._replace, []
+    original, written = checkpoints.replace_file, []
 
     def replace_file(path, data):
         written.append(path.name)
@@ -290,7 +290,7 @@ def test_a_kill_between_the_two_renames_leaves_the_old_checkpoint(tmp_path, whol
         original(path, data)
 
     with monkeypatch.context() as patch:
-        patch.setattr(checkpoints, "_replace", replace_file)
+        patch.setattr(checkpoints, "replace_file", replace_file)
         with pytest.raises(Stop):
             quiet(corridor(), SMALL_RUN, tmp_path / "cut", checkpoint_seconds=0.0)
     names = {path.name for path in (tmp_path / "cut").iterdir()}

@@ -112,7 +112,7 @@ def read_discovery(path: Path) -> Discovery:
     """What `discover` stored."""
     if not path.with_name(path.name + ".json").is_file():
         raise FileNotFoundError(
-            f"Nothing was discovered in {path.parent.parent} yet: first run the step discover of eigenlib atari."
+            f"Nothing was discovered in {path.parent.parent} yet: first run eigenlib atari discover for it."
         )
     arrays, about = reference.load(path)
     kinds: dict[str, dict[str, np.ndarray]] = {kind: {} for kind in KINDS}
