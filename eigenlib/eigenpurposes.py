@@ -31,6 +31,7 @@ _TIE = 1e-6  # sizes that differ by a smaller share are equal: on a symmetric ma
 # Eigenvalues are the same if they differ by no more than rounding, or by 1e-8 of the distance from the first one: vectors of
 # values that lie nearer together than that are lost in rounding, and in a world of a million states all distances are small.
 _ROUNDING, _SAME = 1e-12, 1e-8
+_ROUND = 1e-3  # an ellipse whose squared axes differ by a smaller share is a circle
 _TORN = 1e-4  # how far rounding tears a value apart that a matrix has several times but not enough vectors for
 
 
@@ -51,11 +52,11 @@ def extract_eigenpurposes(
     """Right eigenvectors of a representation, the smooth ones first (§3.1; notebook 02).
 
     matrix: (S, S), symmetric or not.  first: "largest" eigenvalues lead for the SR, "smallest" for the Laplacian.
-    A symmetric matrix gives orthonormal vectors. Of an unsymmetric one a complex pair may come; it is replaced by two vectors
-    of the plane that its real and imaginary part span, both with the real part as value.
+    A symmetric matrix gives orthonormal vectors. Of an unsymmetric one a complex pair may come; it is replaced by two
+    vectors of the plane that its real and imaginary part span, both with the real part as value.
 
-    The same vectors on every machine: of a repeated eigenvalue, or the plane of a complex pair, the canonical basis. A matrix
-    that cannot be diagonalised has fewer vectors than eigenvalues; the vectors of such a value come several times.
+    The same vectors on every machine: of a repeated eigenvalue the canonical basis, of a complex pair the axes of the ellipse
+    that it runs through. A matrix that cannot be diagonalised has fewer vectors than eigenvalues: some come several times.
 
     method: "dense" is LAPACK; "sparse" does not make the matrix dense, unless about a third of all vectors is wanted, and takes
     T (largest) or L (smallest), not Ψ: see `sr_eigenpurposes`; "auto" is "sparse" where a sparse matrix is large and few
@@ -232,8 +233,9 @@ def _canonical(values, vectors, count: int, sign: int, matrix: np.ndarray | None
         if whole is not None:
             spaces.append(whole)
             continue
-        for same in _alike(values[group], rounding + _SAME * far[group], sign):
-            spaces.append(_space(values[group[same]], vectors[:, group[same]]))
+        slack = rounding + _SAME * far[group]
+        for same in _alike(values[group], slack, sign):
+            spaces.append(_space(values[group[same]], vectors[:, group[same]], slack[same].max()))
     means = np.array([value for value, _ in spaces])
     order = np.concatenate(_alike(means, np.full(len(means), rounding), sign))
     sorted_values = np.repeat(means.real[order], [spaces[k][1].shape[1] for k in order])
@@ -250,12 +252,20 @@ def _alike(values: np.ndarray, slack: np.ndarray, sign: int) -> list[np.ndarray]
     return groups
 
 
-def _space(values: np.ndarray, vectors: np.ndarray) -> tuple[complex, np.ndarray]:
-    """An eigenvalue and the canonical basis, (S, m), of what its vectors span, of complex ones real and imaginary parts.
+def _space(values: np.ndarray, vectors: np.ndarray, slack: float) -> tuple[complex, np.ndarray]:
+    """An eigenvalue and the basis, (S, m), of what its vectors span, of complex ones real and imaginary parts.
 
-    A double real eigenvalue may come as two, or as a pair λ ± 1e-15 i. Either way both of its directions are here.
+    A complex pair v, v̄ comes with the phase that makes vᵀv real and positive, which turns real and imaginary part into the
+    axes of the ellipse that v runs through, the long one first. All else gets the canonical basis: repeated values; circles,
+    which have no axes; and double real eigenvalues, which rounding may return as a pair λ ± 1e-15 i.
     """
     parts = _real_parts(values, vectors)
+    if len(values) == 1 and values[0].imag > slack:
+        v = vectors[:, 0] / np.linalg.norm(vectors)
+        if abs(v @ v) > _ROUND:
+            v = v * np.exp(-0.5j * np.angle(v @ v))
+            parts = np.stack([v.real, v.imag], axis=1)
+            return values[0], parts / np.linalg.norm(parts, axis=0)
     if parts.shape[1] == 1:
         return values[0], parts / np.linalg.norm(parts)
     return values.mean(), canonical_basis(np.linalg.svd(parts, full_matrices=False)[0])
@@ -282,5 +292,5 @@ def _lacking(matrix: np.ndarray, values: np.ndarray, vectors: np.ndarray) -> tup
     both = np.concatenate([null.real, null.imag], axis=1) if np.iscomplexobj(null) else null
     if not 0 < both.shape[1] < parts.shape[1]:
         return None
-    _, basis = _space(np.zeros(both.shape[1]), both)
+    _, basis = _space(np.zeros(both.shape[1]), both, 0.0)
     return mean, basis[:, np.arange(parts.shape[1]) % basis.shape[1]]
