@@ -47,7 +47,6 @@ MACHINES: dict[str, dict[str, str]] = {
         "OPENBLAS_CORETYPE": "Prescott",
         "ONEDNN_MAX_CPU_ISA": "SSE41",
         "MKL_CBWR": "COMPATIBLE",
-        "OMP_NUM_THREADS": "2",
     },
 }
 _TWINS = {"Prescott": "Katmai"}  # what OpenBLAS calls its oldest loops when asked
