@@ -24,9 +24,8 @@ def shown(value: Any) -> str:
     """A value as a sentence can hold it."""
     if isinstance(value, np.ndarray):
         return f"an array of shape {value.shape}"
-    if isinstance(value, str | bytes | bool | int | float | complex) or value is None:
-        text = repr(value)
-    elif isinstance(value, list | tuple | dict | set) and len(repr(value)) <= 60:
+    plain = isinstance(value, str | bytes | bool | int | float | complex) or value is None
+    if plain or (isinstance(value, list | tuple | dict | set) and len(repr(value)) <= 60):
         text = repr(value)
     else:
         kind = type(value).__name__
@@ -38,7 +37,19 @@ def discount(gamma: Any, name: str = "γ") -> float:
     return real(gamma, name, 0, 1, "[)")
 
 
-def whole(number: Any, name: str, least: int | None = None, most: int = LARGEST) -> int:
+def seed(number: Any, name: str = "seed") -> int:
+    """A whole number from 0 on, however large."""
+    if isinstance(number, np.random.Generator):
+        raise ValueError(f"{name} must be a whole number here, not a Generator.")
+    return whole(number, name, 0, math.inf)
+
+
+def generator(rng: Any, name: str = "rng") -> np.random.Generator:
+    """A Generator, or a new one from a seed."""
+    return rng if isinstance(rng, np.random.Generator) else np.random.default_rng(seed(rng, name))
+
+
+def whole(number: Any, name: str, least: int | None = None, most: float = LARGEST) -> int:
     try:
         found = None if isinstance(number, bool | np.bool_) else index(number)
     except TypeError:

@@ -240,11 +240,12 @@ def fault_of(error: BaseException, names: set[str]) -> str:
 
 
 def not_a_sentence(said: str, names: set[str]) -> str:
-    """Why this is not one clear sentence, "" if it is; a parameter's name, γ or a dash may stand where a capital would."""
-    first = re.split(r"[\s,:.\[]", said)[0] if said else ""
+    """Why this is not one clear sentence, "" if it is; a name (of a parameter, a game, a file) may stand for the capital."""
+    word = said.split(" ")[0] if said else ""
+    first = re.split(r"[,:.\[]", word)[0]
     if not said or "\n" in said or not said.endswith((".", "?")) or len(said.split()) < 4:
         return f"no sentence: {said!r}"
-    if not (said[0].isupper() or first in names or said[0] in "γ-/'."):
+    if not (said[0].isupper() or first in names or said[0] in "γ'-" or re.search(r"[a-z0-9][/.][a-z]", word)):
         return f"does not begin like one: {said!r}"
     return ""
 

@@ -134,7 +134,7 @@ def fill(path: Path, plan: dict[str, Any], make: Maker, processes: int, progress
                     bar.update(sum(len(_rows(plan, k)) for k in ready))
                 missing = [k for k in missing if k not in ready]
                 if not ready and not busy and missing:
-                    raise RuntimeError(
+                    raise DatasetError(
                         f"A collecting process failed; what it said is above. {path} can be taken up again."
                     )
                 time.sleep(0.1)

@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from eigenlib import reference
+from eigenlib import _require, reference
 from eigenlib.atari import dataset as datasets
 from eigenlib.atari import training
 from eigenlib.atari.discovery import KINDS, discover, discovery_path, read_discovery
@@ -44,6 +44,9 @@ PRESETS = {
     "standard": Preset(100_000, replace(_REFINED, sizes="standard", passes=1), rows=20_000, purposes=20, steps=100),
     "paper": Preset(500_000, Config(sizes="paper", passes=10), rows=50_000, purposes=20, steps=100),
 }
+
+
+_LEAST = {"samples": 2, "rows": 2, "purposes": 1, "steps": 1, "passes": 0, "refine_passes": 0}
 
 
 @dataclass(frozen=True)
@@ -95,16 +98,16 @@ def prepare(
     **amounts,
 ) -> Job:
     """A job, or one sentence about what is wrong with it. amounts: entries of Preset or Config other than the preset's."""
-    if preset not in PRESETS:
+    if not isinstance(preset, str) or preset not in PRESETS:
         raise ValueError(f"There is no preset {preset!r}; the presets are {', '.join(PRESETS)}.")
-    if seed < 0:
-        raise ValueError(f"A seed is a whole number from 0 on, got {seed}.")
+    seed, out = _require.whole(seed, "seed", 0), None if out is None else _require.path(out, "out")
     changed: dict[str, Any] = {name: amount for name, amount in amounts.items() if amount is not None}
-    for name, amount in changed.items():
-        least = 0 if name.endswith("passes") else 1
-        if isinstance(amount, int) and amount < least:
-            raise ValueError(f"{name.replace('_', '-')} must be at least {least}, got {amount}.")
     learning = {field.name for field in fields(Config)} & set(changed)
+    for name, amount in changed.items():
+        if name in _LEAST:
+            _require.whole(amount, name, _LEAST[name], 32_767 if name == "steps" else _require.LARGEST)
+        elif name not in learning:
+            raise ValueError(f"There is no amount {name!r}; there are {', '.join(_LEAST)} and the entries of Config.")
     chosen = PRESETS[preset]._replace(**{name: changed[name] for name in set(changed) - learning})
     config = replace(chosen.config, seed=seed, **{name: changed[name] for name in learning})
     training.choose_device(device)

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
+
+from eigenlib import _require
 
 if TYPE_CHECKING:
     from eigenlib.gridworld import GridWorld
@@ -21,6 +23,7 @@ FLOOR, WALL, AGENT, BEYOND, DOOR = 24, 104, 235, 0, 48  # greys of a drawn maze
 _MOVES = ((-1, 0), (0, 1), (1, 0), (0, -1))  # up, right, down, left
 
 
+@runtime_checkable
 class PixelWorld(Protocol):
     """What collecting, training and options need of a world, be it a game or a drawn maze.
 
@@ -57,6 +60,20 @@ class PixelWorld(Protocol):
 
     def position(self) -> tuple[float, float] | None:
         """The avatar's (x, y) on the screen, None where unknown."""
+
+
+def require_pixel_world(world: Any) -> None:
+    if not isinstance(world, PixelWorld):
+        raise ValueError(
+            f"world must be an Emulator, a PixelMaze or alike (see PixelWorld), got {_require.shown(world)}."
+        )
+
+
+def require_frames(frames: Any) -> np.ndarray:
+    """(N, 84, 84) bytes; a memory map is not read."""
+    if isinstance(frames, np.ndarray) and frames.dtype == np.uint8 and frames.shape[1:] == (SIDE, SIDE) and len(frames):
+        return frames
+    return _require.wholes(frames, "frames", ("N", SIDE, SIDE), 0, 255).astype(np.uint8)
 
 
 class PixelMaze:
