@@ -68,7 +68,7 @@ def main(arguments: list[str] | None = None) -> int:
     except (ValueError, OSError) as problem:
         said = str(problem)
         if isinstance(problem, OSError) and problem.strerror and problem.filename is not None:
-            said = f"{os.fsdecode(problem.filename)} cannot be used: {problem.strerror.lower()}."
+            said = f"The path {os.fsdecode(problem.filename)[:200]!r} cannot be used: {problem.strerror.lower()}."
         print(f"eigenlib: {' '.join(said.split())}", file=sys.stderr)
         return 2
 
@@ -197,9 +197,9 @@ def _notebooks(options: argparse.Namespace) -> int:
     from eigenlib import minutes
     from eigenlib.notebooks import lessons, refresh
 
-    failed, seconds = 0, {}
+    failed, seconds, chosen = 0, {}, lessons(_words(options.only))
     try:
-        for lesson in lessons(_words(options.only)):
+        for lesson in chosen:
             busy = minutes.busy()
             outcome = refresh(lesson)
             failed += outcome.failure is not None

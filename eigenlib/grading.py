@@ -37,11 +37,13 @@ def grade(
     """
     names = [str(_require.path(path, "submissions")) for path in _require.several(submissions, "submissions", "files")]
     target, jobs = _require.path(csv_file, "csv_file"), _require.whole(jobs, "jobs", 1, 1024)
-    timeout, total = _require.real(timeout, "timeout", 0, ends="(]"), _require.real(total, "total", 0, ends="(]")
+    timeout, total = (
+        _require.real(seconds, name, 0, 10**7, "(]") for seconds, name in ((timeout, "timeout"), (total, "total"))
+    )
     if not target.parent.is_dir():
         raise ValueError(f"There is no folder {target.parent} for the marks: make it, or choose another --csv.")
     if target.is_dir():
-        raise ValueError(f"{target} is a folder, so the marks cannot be written there: choose another --csv.")
+        raise ValueError(f"The marks cannot be written to {target}, which is a folder: choose another --csv.")
     contents = [_read(Path(name)) for name in names]  # before any of them can change another
 
     def one(name: str, content: bytes | str) -> dict[str, Any]:

@@ -13,6 +13,7 @@ import json
 import math
 import os
 import platform
+import tokenize
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
@@ -92,8 +93,11 @@ def _arrays(archive: zipfile.ZipFile, path: Path) -> dict[str, np.ndarray]:
                 left -= size
                 if kind.hasobject or size != entry.file_size - file.tell():
                     raise ValueError(f"its header tells of {size} bytes of {kind}")
-        except (ValueError, KeyError, SyntaxError) as problem:
-            raise ValueError(f"{name} in {path.name}.npz is no plain array ({problem}): fetch it again.") from None
+        except (ValueError, KeyError, SyntaxError, tokenize.TokenError) as problem:
+            said = " ".join(str(problem).split())
+            raise ValueError(
+                f"{path.name}.npz holds {name!r}, which is no plain array ({said}): fetch it again."
+            ) from None
         if left < 0:
             raise ValueError(f"{path.name}.npz would take more than {LARGEST} bytes of memory: nothing of ours does.")
         with archive.open(entry) as file:

@@ -767,7 +767,7 @@ COURSE = {
     "grading.grade": (
         graded,
         {"submissions": sequence(lambda: [SCRATCH / "nothing.ipynb"], ("[]",), numbers=lambda: [3]), "csv_file": path(lambda: SCRATCH / "marks.csv", folder=lambda: SCRATCH, far=lambda: SCRATCH / "no" / "marks.csv").without("'nonsense'"),
-         "timeout": real(60.0, 0, ends="(]"), "total": real(600.0, 0, ends="(]"), "jobs": whole(1, 1, 1024)},
+         "timeout": real(60.0, 0, 10**7, "(]"), "total": real(600.0, 0, 10**7, "(]"), "jobs": whole(1, 1, 1024)},
     ),
     "grading.plain": (grading.plain, {"text": text()}),
     "atari.discovery.read_discovery": (lambda path: discovery.read_discovery(path).kinds, {"path": path(stored_discovery, missing=lambda: SCRATCH / "nothing", other=archive)}),

@@ -514,7 +514,7 @@ def test_without_the_repository_every_command_says_so(tmp_path, monkeypatch):
 
 def test_a_terminal_without_greek_goes_on():
     """An ASCII terminal gets a question mark for φ instead of a traceback."""
-    code = "from eigenlib import cli; cli._doctor = lambda options: print('φ is here') or 0; raise SystemExit(cli.main(['doctor']))"
+    code = "from eigenlib import cli; cli._doctor = lambda options: print('\\u03c6 is here') or 0; raise SystemExit(cli.main(['doctor']))"
     ascii_only = os.environ | {"PYTHONIOENCODING": "ascii", "LC_ALL": "C", "PYTHONUTF8": "0"}
     done = subprocess.run([sys.executable, "-c", code], env=ascii_only, capture_output=True, text=True)
     assert (done.returncode, done.stdout, done.stderr) == (0, "? is here\n", "")

@@ -18,6 +18,7 @@ Everything is written under another name first and about.json last: a folder wit
 from __future__ import annotations
 
 import json
+import tokenize
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -115,7 +116,7 @@ def open_dataset(path: Path | str, verify: bool = True) -> Dataset:
             raise DatasetError(f"{file.name} is missing in {path}: {again}")
         try:
             arrays[name] = np.lib.format.open_memmap(file, mode="r")  # refuses objects: nothing is ever unpickled
-        except (ValueError, EOFError, OSError) as problem:
+        except (ValueError, EOFError, OSError, SyntaxError, tokenize.TokenError) as problem:
             raise DatasetError(f"{file.name} in {path} is cut short or is not a plain array: {again}") from problem
         if verify and sha256(file) != sums.get(name):
             raise DatasetError(f"{file.name} in {path} is not the file that about.json describes: {again}")

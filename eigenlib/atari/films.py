@@ -127,7 +127,7 @@ def films(
 
 def what_it_did(did: Mapping[str, np.ndarray], option: int) -> str:
     """One option in words, from the numbers that `discover` found: "goes somewhere and stays, 1 life lost"."""
-    did = _require_did(did)
+    did = _require_did(did, ("actions", "positions", "goes", "stays", "deaths", "stops"))
     option = _require.whole(option, "option", 0, len(did["actions"]) - 1)
     actions, deaths, stop = did["actions"][option], int(did["deaths"][option]), int(did["stops"][option])
     taken = int((actions >= 0).sum())
@@ -174,16 +174,19 @@ def _track(positions, rooms, lives, steps: int) -> tuple[np.ndarray, np.ndarray,
     return positions, _require.wholes(rooms, "rooms", (steps,)), _require.wholes(lives, "lives", (steps,))
 
 
-def _require_did(did: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """The arrays of `discover` that films need, for K options of T decisions each."""
-    names = ("actions", "positions", "rooms", "lives", "goes", "stays", "deaths", "stops")
+def _require_did(
+    did: Mapping[str, np.ndarray],
+    names: tuple[str, ...] = ("actions", "positions", "rooms", "lives", "goes", "stays", "deaths", "stops"),
+) -> dict[str, np.ndarray]:
+    """These arrays of `discover`, for K options of T decisions each."""
     given = _require.mapping(did, "did", "arrays")
     missing = [name for name in names if name not in given]
     if missing:
         raise ValueError(f"did must hold {', '.join(names)}, as `discover` finds them, but {missing[0]} is missing.")
     actions = _require.wholes(given["actions"], "did['actions']", ("K", "T"), -1)
     count, steps = actions.shape
-    found = {name: _require.wholes(given[name], f"did[{name!r}]", (count, steps + 1)) for name in ("rooms", "lives")}
+    both = [name for name in ("rooms", "lives") if name in names]
+    found = {name: _require.wholes(given[name], f"did[{name!r}]", (count, steps + 1)) for name in both}
     found |= {name: _require.wholes(given[name], f"did[{name!r}]", (count,)) for name in ("deaths", "stops")}
     found["goes"] = _require.truths(given["goes"], "did['goes']", (count,))
     found["stays"] = _require.numbers(given["stays"], "did['stays']", (count,))

@@ -148,7 +148,7 @@ def follow(
     depth: compare all sequences of so many actions where there are at most 256, else each action so many times over.
     """
     require_pixel_world(world)
-    _require.instance(network, "network", DeepSR)
+    _require_network(network)
     vectors = _require.numbers(vectors, "vectors", (network.sizes.features, "K")).astype(np.float32)
     if world.n_actions != network.n_actions:
         raise ValueError(
@@ -243,6 +243,12 @@ def _potentials(network: DeepSR, frames: list[np.ndarray], vectors: np.ndarray, 
     return (_forward(network, pictures, (reward,))[0] @ vectors)[which]
 
 
+def _require_network(network: Any) -> None:
+    """A DeepSR, or what can stand for one here."""
+    if not all(hasattr(network, part) for part in ("phi", "psi", "sizes", "mean")):
+        raise ValueError(f"network must be a DeepSR, got {_require.shown(network)}.")
+
+
 def _rows_of(values: np.ndarray, name: str) -> np.ndarray:
     """(N, F) finite numbers, as they are."""
     _require.numbers(values, name, ("N", "F"))
@@ -252,7 +258,7 @@ def _rows_of(values: np.ndarray, name: str) -> np.ndarray:
 @torch.inference_mode()
 def _forward(network: DeepSR, frames: np.ndarray, wanted: tuple[str, ...]) -> list[np.ndarray]:
     """φ and/or ψ of frames, each (N, F)."""
-    _require.instance(network, "network", DeepSR)
+    _require_network(network)
     frames = require_frames(frames)
     out = [np.empty((len(frames), network.sizes.features), np.float32) for _ in wanted]
     for start in range(0, len(frames), BATCH):

@@ -69,7 +69,7 @@ class Job:
             run = training.load_run(self.out / "network", str(training.choose_device(self.device)))
             if run.finished:
                 return run
-        raise FileNotFoundError(f"There is no trained network in {self.out}: first run {self.command('train')}")
+        raise FileNotFoundError(f"There is no trained network in {self.out}: first run {self.command('train')}.")
 
     def command(self, step: str) -> str:
         """What to type for a step of this job."""
@@ -126,7 +126,7 @@ def collect(job: Job, processes: int = 1, progress: bool = True) -> datasets.Dat
 def train(job: Job, processes: int = 1, progress: bool = True) -> training.Run:
     """The network, trained on what `collect` has left."""
     if not (job.out / "data" / "about.json").is_file():
-        raise FileNotFoundError(f"There is nothing to train on in {job.out}: first run {job.command('collect')}")
+        raise FileNotFoundError(f"There is nothing to train on in {job.out}: first run {job.command('collect')}.")
     data = datasets.open_dataset(job.out / "data", verify=False)
     return training.train(data, job.amounts.config, job.out / "network", device=job.device, progress=progress)
 
