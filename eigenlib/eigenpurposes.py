@@ -2,7 +2,8 @@
 
 An eigenvector e of Ψ or L becomes a reward e[s′] − e[s] (Eq. 1). Three things need care, and all live here: which end of
 the spectrum comes first (the smooth one: large in Ψ, small in L), the sign of a vector (arbitrary, so we fix it), and
-repeated eigenvalues (any basis of their space is as good as any other, so we compare spaces, never single vectors).
+repeated eigenvalues. Of their space any basis is as good as any other, and which one LAPACK returns depends on the CPU. So we
+choose one that depends on the space alone (`canonical_basis`), and compare spaces, never single vectors.
 
 A world of a million states has a Ψ of eight terabytes, but nobody needs it: T e = μe means Ψ e = e / (1 − γμ), so the
 eigenvectors of the sparse T are those of Ψ (notebook 02), and `sr_eigenpurposes` finds only the few that are wanted.
@@ -24,8 +25,14 @@ from eigenlib.representation import (
 )
 from eigenlib.spectrum import SPARE, has_a_known_end, leading_eigenpairs
 
-Method = Literal["auto", "dense", "sparse", "lobpcg"]
+Method = Literal["auto", "dense", "sparse"]
 _DENSE = 500  # states up to which LAPACK is as fast as sparse solvers
+_TIE = 1e-6  # sizes that differ by a smaller share are equal: on a symmetric map rounding must not choose
+# Eigenvalues are the same if they differ by no more than rounding, or by 1e-8 of the distance from the first one: vectors of
+# values that lie nearer together than that are lost in rounding, and in a world of a million states all distances are small.
+_ROUNDING, _SAME = 1e-12, 1e-8
+_ROUND = 1e-3  # an ellipse whose squared axes differ by a smaller share is a circle
+_TORN = 1e-4  # how far rounding tears a value apart that a matrix has several times but not enough vectors for
 
 
 class Eigenpurposes(NamedTuple):
@@ -45,12 +52,15 @@ def extract_eigenpurposes(
     """Right eigenvectors of a representation, the smooth ones first (§3.1; notebook 02).
 
     matrix: (S, S), symmetric or not.  first: "largest" eigenvalues lead for the SR, "smallest" for the Laplacian.
-    A symmetric matrix gives orthonormal vectors. Of an unsymmetric one a complex pair may come; it is replaced by the real
-    and imaginary part of its vector, which span the same plane, both with the real part as value.
+    A symmetric matrix gives orthonormal vectors. Of an unsymmetric one a complex pair may come; it is replaced by two
+    vectors of the plane that its real and imaginary part span, both with the real part as value.
+
+    The same vectors on every machine: of a repeated eigenvalue the canonical basis, of a complex pair the axes of the ellipse
+    that it runs through. A matrix that cannot be diagonalised has fewer vectors than eigenvalues: some come several times.
 
     method: "dense" is LAPACK; "sparse" does not make the matrix dense, unless about a third of all vectors is wanted, and takes
-    T (largest) or L (smallest), not Ψ: see `sr_eigenpurposes`; "lobpcg" is slower and less exact (10⁻⁹) but needs less memory;
-    "auto" is "sparse" where a sparse matrix is large and few vectors are asked for.  progress: show what it is doing.
+    T (largest) or L (smallest), not Ψ: see `sr_eigenpurposes`; "auto" is "sparse" where a sparse matrix is large and few
+    vectors are asked for.  progress: show what it is doing.
     """
     matrix = require_square(matrix, "The representation")
     if first not in ("largest", "smallest"):
@@ -59,11 +69,12 @@ def extract_eigenpurposes(
     sign = 1 if first == "largest" else -1
     how = _choose(method, matrix, count, sign)
     if how == "dense":
-        values, vectors = _dense_eigenpairs(matrix)
-    else:
-        values, vectors = leading_eigenpairs(sign * sparse.csr_matrix(matrix), count, 0.0, how, progress)
-        values = sign * values
-    return _sorted(*_real_eigenpairs(values, vectors), count, sign)
+        dense = matrix.toarray() if sparse.issparse(matrix) else matrix
+        if np.allclose(dense, dense.T, rtol=0, atol=1e-12 * np.abs(dense).max()):
+            return _canonical(*np.linalg.eigh((dense + dense.T) / 2), count, sign)
+        return _canonical(*np.linalg.eig(dense), count, sign, dense)
+    values, vectors = leading_eigenpairs(sign * sparse.csr_matrix(matrix), count, 0.0, progress)
+    return _canonical(sign * values, vectors, count, sign)
 
 
 def sr_eigenpurposes(
@@ -80,8 +91,8 @@ def sr_eigenpurposes(
     how = _choose(method, T, count, 1)
     if how == "dense":
         return extract_eigenpurposes(successor_representation(T, gamma), count)
-    values, vectors = leading_eigenpairs(sparse.csr_matrix(T), count, gamma, how, progress)
-    return _sorted(*_real_eigenpairs(1 / (1 - gamma * values), vectors), count, 1)
+    values, vectors = leading_eigenpairs(sparse.csr_matrix(T), count, gamma, progress)
+    return _canonical(1 / (1 - gamma * values), vectors, count, 1)
 
 
 def residuals(matrix, purposes: Eigenpurposes, gamma: float | None = None, tolerance: float = 1e-8) -> np.ndarray:
@@ -106,13 +117,29 @@ def residuals(matrix, purposes: Eigenpurposes, gamma: float | None = None, toler
     return result
 
 
+def canonical_basis(basis: np.ndarray) -> np.ndarray:
+    """The orthonormal basis of a space that depends on the space alone: (S, m) orthonormal columns → (S, m).
+
+    A state's unit vector, projected on the space, is the direction in which the space stands out most there. Take the state
+    where that projection is longest (of equal ones the first), make it the first vector, and go on with the rest of the space.
+    """
+    chosen, rest = np.empty_like(basis), basis
+    for k in range(basis.shape[1]):
+        length = np.einsum("sm,sm->s", rest, rest)
+        state = np.argmax(length >= (1 - _TIE) * length.max())
+        coordinates = rest[state] / np.sqrt(length[state])
+        chosen[:, k] = rest @ coordinates
+        rest = rest - np.outer(chosen[:, k], coordinates)
+    return chosen
+
+
 def fix_signs(vectors: np.ndarray) -> np.ndarray:
     """(S, k) with each column's first entry of (nearly) largest size made positive.
 
     "Nearly": on a symmetric map the two ends of a vector tie up to rounding, and rounding must not choose.
     """
     size = np.abs(vectors)
-    leading = np.argmax(size >= (1 - 1e-6) * size.max(axis=0), axis=0)
+    leading = np.argmax(size >= (1 - _TIE) * size.max(axis=0), axis=0)
     signs = np.sign(vectors[leading, np.arange(vectors.shape[1])])
     return vectors * np.where(signs == 0, 1, signs)
 
@@ -163,14 +190,14 @@ def _require_count(count: int | None, n: int) -> int:
 
 def _choose(method: str, matrix, count: int, sign: int) -> str:
     """The solver to use, or a sentence that says why there is none."""
-    if method not in ("auto", "dense", "sparse", "lobpcg"):
-        raise ValueError(f"method must be 'auto', 'dense', 'sparse' or 'lobpcg', not {method!r}.")
+    if method not in ("auto", "dense", "sparse"):
+        raise ValueError(f"method must be 'auto', 'dense' or 'sparse', not {method!r}.")
     n = matrix.shape[0]
     few = 3 * (count + SPARE) < n  # else there is no rest to leave out
     if method == "dense" or not few or (method == "auto" and (n <= _DENSE or not sparse.issparse(matrix))):
         return "dense"
     if has_a_known_end(sign * sparse.csr_matrix(matrix)):
-        return "sparse" if method == "auto" else method
+        return "sparse"
     if method == "auto" and n <= 10_000:
         return "dense"
     raise ValueError(
@@ -179,30 +206,79 @@ def _choose(method: str, matrix, count: int, sign: int) -> str:
     )
 
 
-def _dense_eigenpairs(matrix) -> tuple[np.ndarray, np.ndarray]:
-    dense = matrix.toarray() if sparse.issparse(matrix) else matrix
-    if np.allclose(dense, dense.T, rtol=0, atol=1e-12 * np.abs(dense).max()):
-        return np.linalg.eigh((dense + dense.T) / 2)
-    return np.linalg.eig(dense)
+def _canonical(values, vectors, count: int, sign: int, matrix: np.ndarray | None = None) -> Eigenpurposes:
+    """The first `count` eigenpairs of those given, real, in order, one basis for each eigenspace, signs fixed.
+
+    values: (k,), vectors: (S, k), real or complex, whole eigenspaces.  matrix: (S, S), given where it may lack vectors.
+    """
+    upper = values.imag >= 0  # of a complex pair one is enough
+    values, vectors = values[upper], vectors[:, upper]
+    far = np.abs(values - values[np.argmax(sign * values.real)])
+    rounding = _ROUNDING * np.abs(values).max()
+    spaces = []
+    for group in _alike(values, rounding + (_SAME if matrix is None else _TORN) * far, sign):
+        whole = None if matrix is None else _lacking(matrix, values[group], vectors[:, group])
+        if whole is not None:
+            spaces.append(whole)
+            continue
+        slack = rounding + _SAME * far[group]
+        for same in _alike(values[group], slack, sign):
+            spaces.append(_space(values[group[same]], vectors[:, group[same]], slack[same].max()))
+    means = np.array([value for value, _ in spaces])
+    order = np.concatenate(_alike(means, np.full(len(means), rounding), sign))
+    sorted_values = np.repeat(means.real[order], [spaces[k][1].shape[1] for k in order])
+    sorted_vectors = np.concatenate([spaces[k][1] for k in order], axis=1)
+    return Eigenpurposes(sorted_values[:count], fix_signs(sorted_vectors[:, :count]))
 
 
-def _sorted(values: np.ndarray, vectors: np.ndarray, count: int, sign: int) -> Eigenpurposes:
-    order = np.argsort(-sign * values, kind="stable")[:count]
-    return Eigenpurposes(values[order], fix_signs(vectors[:, order]))
+def _alike(values: np.ndarray, slack: np.ndarray, sign: int) -> list[np.ndarray]:
+    """Indices of values that are equal up to slack, the leading real part first, then the smaller |imaginary part|."""
+    order, groups = np.argsort(-sign * values.real, kind="stable"), []
+    for group in np.split(order, np.flatnonzero(np.abs(np.diff(values.real[order])) > slack[order[1:]]) + 1):
+        group = group[np.argsort(np.abs(values.imag[group]), kind="stable")]
+        groups += np.split(group, np.flatnonzero(np.diff(np.abs(values.imag[group])) > slack[group[1:]]) + 1)
+    return groups
 
 
-def _real_eigenpairs(values: np.ndarray, vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Complex pairs replaced by the real and imaginary part of one of them."""
-    if np.isrealobj(values):
-        return values, vectors
-    # Exactly real, not nearly: rounding turns a double eigenvalue into λ ± 1e-15 i, and dropping the imaginary part of such
-    # a pair would give one direction twice and lose the other.
-    real = values.imag == 0
-    upper = np.flatnonzero(values.imag > 0)  # complex pairs come together: one of each is enough
-    # The phase that makes vᵀv real and positive turns real and imaginary part orthogonal. The plane is what has meaning.
-    plane = vectors[:, upper]
-    plane = plane * np.exp(-0.5j * np.angle((plane**2).sum(axis=0)))
-    columns = [vectors[:, real].real, plane.real, plane.imag]
-    all_values = np.concatenate([values[real].real, values[upper].real, values[upper].real])
-    all_vectors = np.concatenate(columns, axis=1)
-    return all_values, all_vectors / np.linalg.norm(all_vectors, axis=0)
+def _space(values: np.ndarray, vectors: np.ndarray, slack: float) -> tuple[complex, np.ndarray]:
+    """An eigenvalue and the basis, (S, m), of what its vectors span, of complex ones real and imaginary parts.
+
+    A complex pair v, v̄ comes with the phase that makes vᵀv real and positive, which turns real and imaginary part into the
+    axes of the ellipse that v runs through, the long one first. All else gets the canonical basis: repeated values; circles,
+    which have no axes; and double real eigenvalues, which rounding may return as a pair λ ± 1e-15 i.
+    """
+    parts = _real_parts(values, vectors)
+    if len(values) == 1 and values[0].imag > slack:
+        v = vectors[:, 0] / np.linalg.norm(vectors)
+        if abs(v @ v) > _ROUND:
+            v = v * np.exp(-0.5j * np.angle(v @ v))
+            parts = np.stack([v.real, v.imag], axis=1)
+            return values[0], parts / np.linalg.norm(parts, axis=0)
+    if parts.shape[1] == 1:
+        return values[0], parts / np.linalg.norm(parts)
+    return values.mean(), canonical_basis(np.linalg.svd(parts, full_matrices=False)[0])
+
+
+def _real_parts(values: np.ndarray, vectors: np.ndarray) -> np.ndarray:
+    return np.concatenate([vectors.real, vectors.imag[:, values.imag > 0]], axis=1)
+
+
+def _lacking(matrix: np.ndarray, values: np.ndarray, vectors: np.ndarray) -> tuple[complex, np.ndarray] | None:
+    """An eigenvalue that comes m times with fewer vectors, and these, (S, m), several times; None where none is lacking.
+
+    Rounding tears such a value apart, and the vectors of its parts come out nearly dependent. But the mean of the parts is
+    right, and so is the null space of M − λI at the mean.
+    """
+    parts = _real_parts(values, vectors)
+    if parts.shape[1] == 1 or np.linalg.svd(parts, compute_uv=False)[-1] > 1e-3:
+        return None
+    if values.imag.min() <= _TORN:  # a real value torn apart, not a complex pair: its other half counts too
+        values = np.concatenate([values, values[values.imag > 0].conj()]).real
+    mean = values.mean()
+    _, sizes, rows = np.linalg.svd(matrix - mean * np.eye(len(matrix)))
+    null = rows[sizes <= 1e-9 * sizes[0]].conj().T
+    both = np.concatenate([null.real, null.imag], axis=1) if np.iscomplexobj(null) else null
+    if not 0 < both.shape[1] < parts.shape[1]:
+        return None
+    _, basis = _space(np.zeros(both.shape[1]), both, 0.0)
+    return mean, basis[:, np.arange(parts.shape[1]) % basis.shape[1]]

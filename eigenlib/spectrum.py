@@ -23,12 +23,12 @@ import warnings
 
 import numpy as np
 from scipy import linalg, sparse
-from scipy.sparse.linalg import ArpackError, LinearOperator, eigs, eigsh, lobpcg, splu
+from scipy.sparse.linalg import ArpackError, LinearOperator, eigs, eigsh, splu
 from tqdm import tqdm
 
-SPARE = (
-    6  # vectors beyond those asked for: they make ARPACK converge faster, and repeated eigenvalues rarely incomplete
-)
+# Vectors beyond those asked for: they make ARPACK converge faster, and repeated eigenvalues rarely incomplete.
+SPARE = 6
+_APART = 0.01  # as a share of the distance from σ: what is still missing must be farther away than the last by that
 _SURE = 5000  # states up to which complex eigenvalues are put in order with certainty
 _PASSES, _SWEEPS = 5, 20  # of inverse iteration, where the end of the spectrum is not known
 
@@ -37,23 +37,21 @@ class SpectrumWarning(UserWarning):
     """Eigenvectors that are right, of which one cannot be sure that they are the first."""
 
 
-def leading_eigenpairs(matrix, count: int, gamma: float = 0.0, method: str = "sparse", progress: bool = False):
-    """The leading eigenpairs, values (count,) and vectors (S, count); of a complex pair the one with Im μ > 0 comes first.
+def leading_eigenpairs(matrix, count: int, gamma: float = 0.0, progress: bool = False):
+    """The leading eigenpairs, values (k,) and vectors (S, k), k ≥ count: all that share the last one's value come with it.
 
     matrix: (S, S) sparse, no negative entry off the diagonal.  gamma: 0 orders by the real part of μ, else by that of the
-    SR's eigenvalue 1 / (1 − γμ).  method: "sparse" factorises; "lobpcg", for symmetric matrices only, needs less memory.
+    SR's eigenvalue 1 / (1 − γμ).  Of a complex pair the one with Im μ > 0 comes first.
     """
     with tqdm(desc="factorise", unit=" solves", disable=not progress) as bar:
         M, symmetric = sparse.csr_matrix(matrix), is_symmetric(matrix)
-        if method == "lobpcg":
-            if not symmetric:
-                raise ValueError("LOBPCG is for symmetric matrices: use method='sparse' where there are one-way doors.")
-            basis = _lobpcg(M, _shift(M, None), count, bar)
-        else:
-            basis = _shift_and_invert(M, symmetric, count, gamma, bar)
+        basis = _shift_and_invert(M, symmetric, count, gamma, bar)
     inside = basis.T @ (M @ basis)  # Rayleigh–Ritz: M within the space that was found
     values, vectors = np.linalg.eigh((inside + inside.T) / 2) if symmetric else np.linalg.eig(inside)
-    order = np.argsort(-rank(values, gamma), kind="stable")[:count]
+    height = rank(values, gamma)
+    order = np.argsort(-height, kind="stable")
+    last = height[order[count - 1]]
+    order = order[height[order] >= last - _APART * (height[order[0]] - last) / 2 - 1e-12 * abs(last)]
     return values[order], basis @ vectors[:, order]
 
 
@@ -83,7 +81,8 @@ def _shift_and_invert(M, symmetric: bool, count: int, gamma: float, bar) -> np.n
         bar.set_description("Lanczos" if symmetric else "Arnoldi")
         basis = _orthonormal(basis, _arpack(solve, basis, symmetric, batch, rng, tol=0.0)[1])
         bar.set_description("is any missing?")
-        missing = 1 / np.abs(_arpack(solve, basis, symmetric, 1, rng, tol=1e-3)[0][0]) * (1 + 1e-6)  # not nearer to σ
+        # None is nearer to σ than this. Nearer by a little than it seems: a twin of the last one asked for must not be missed.
+        missing = (1 - _APART) / np.abs(_arpack(solve, basis, symmetric, 1, rng, tol=1e-3)[0][0])
         found = np.linalg.eigvals(basis.T @ (M @ basis))
         if np.sort(rank(found, gamma))[-count] >= _best_elsewhere(missing, sigma, tilt, disc, gamma):
             return basis
@@ -124,7 +123,7 @@ def _shift(M, bar) -> float:
     for _ in range(_PASSES):
         ratios = (M @ x) / x
         sigma = ratios.max() + margin
-        if ratios.max() - ratios.min() <= margin or bar is None:
+        if ratios.max() - ratios.min() <= margin:
             break
         solve = _factorised(M, sigma, bar)
         for _ in range(_SWEEPS):
@@ -141,8 +140,8 @@ def _factorised(M, sigma: float, bar):
         factors = splu(A, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
     except (MemoryError, SystemError) as problem:  # SystemError is how SuperLU says that memory ran out
         raise MemoryError(
-            f"The factors of a matrix of {M.shape[0]} states do not fit into memory: use method='lobpcg', which is slower "
-            "but needs only a few hundred bytes a state, or a world with more walls."
+            f"The factors of a matrix of {M.shape[0]} states do not fit into memory: use a smaller world "
+            "or one with more walls."
         ) from problem
 
     def solve(b: np.ndarray) -> np.ndarray:
@@ -182,28 +181,3 @@ def _orthonormal(basis: np.ndarray, vectors: np.ndarray) -> np.ndarray:
     new, R, _ = linalg.qr(new, mode="economic", pivoting=True, overwrite_a=True)
     size = np.abs(R.diagonal())
     return np.concatenate([basis, new[:, size > 1e-6 * size[0]]], axis=1)
-
-
-def _lobpcg(M, sigma: float, count: int, bar) -> np.ndarray:
-    """As `_shift_and_invert`, by descent in a block of vectors, with algebraic multigrid for the inverse (Knyazev, 2001)."""
-    from pyamg import smoothed_aggregation_solver
-
-    A = sparse.csr_matrix(sigma * sparse.eye_array(M.shape[0]) - M)
-    inverse = smoothed_aggregation_solver(A).aspreconditioner()
-    start = np.random.default_rng(0).standard_normal((M.shape[0], count + SPARE))
-    start[:, 0] = 1.0
-    bar.set_description("LOBPCG")
-
-    def precondition(block: np.ndarray) -> np.ndarray:
-        bar.update(block.shape[1])
-        return np.stack([inverse.matvec(column) for column in block.T], axis=1)
-
-    with warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore", UserWarning
-        )  # it warns of spare vectors that did not converge; we look ourselves
-        values, vectors = lobpcg(A, start, M=precondition, largest=False, tol=1e-9, maxiter=100)
-    off = np.linalg.norm(A @ vectors - vectors * values, axis=0)[np.argsort(values)][:count].max()
-    if off > 1e-8:
-        raise RuntimeError(f"LOBPCG did not converge: a residual of {off:.1e} is left. Use method='sparse' if it fits.")
-    return np.linalg.qr(vectors)[0]

@@ -1,4 +1,8 @@
-"""Order, sign and degeneracy of eigenvectors. Single vectors are compared only where their eigenvalue is simple."""
+"""Order, sign and degeneracy of eigenvectors, and that they are the same on every machine."""
+
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -7,6 +11,7 @@ from scipy import sparse
 from eigenlib.eigenpurposes import (
     Eigenpurposes,
     alignment,
+    canonical_basis,
     eigenspaces,
     extract_eigenpurposes,
     fix_signs,
@@ -15,6 +20,7 @@ from eigenlib.eigenpurposes import (
 )
 from eigenlib.gridworld import GridWorld
 from eigenlib.representation import laplacian, successor_representation
+from tests.mazes import random_maze
 
 RING = ">>v\n^Xv\n^<<"
 ONE_WAY = "....\n..>.\n.X..\n.<.."
@@ -185,6 +191,101 @@ def test_sign_is_that_of_the_first_of_the_largest_entries():
 def test_match_signs_turns_columns_towards_the_reference():
     reference = np.linalg.qr(np.random.default_rng(0).standard_normal((6, 4)))[0]
     np.testing.assert_array_equal(match_signs(reference * [1, -1, -1, 1], reference), reference)
+
+
+# --- the same on every machine ----------------------------------------------------------------------------------------
+
+
+def directions_of_many_worlds() -> dict[str, np.ndarray]:
+    """Vectors of Ψ, T and L of maps with many symmetries, of random mazes, and with doors: some cannot be diagonalised."""
+    rng = np.random.default_rng(0)
+    ring = "\n".join(["." * 7, *[".XXXXX."] * 5, "." * 7])
+    texts = {"ring": ring, "one-way ring": RING, "one-way": ONE_WAY, "square": "\n".join(["." * 8] * 8)}
+    texts |= {name: GridWorld.named(name).text for name in ("four_rooms", "open_room", "nine_rooms", "dayan")}
+    texts |= {f"maze {k}": random_maze(rng, 9, 9, 0.3) for k in range(20)}
+    for k in range(20):
+        cells = np.array(list(texts[f"maze {k}"]))
+        cells[rng.choice(np.flatnonzero(cells == "."), 2)] = "<"
+        texts[f"doors {k}"] = "".join(cells)
+    found = {}
+    for name, text in texts.items():
+        try:
+            world = GridWorld.from_text(text)
+        except ValueError:
+            continue  # a door that opens into a wall
+        T = world.transition_matrix()
+        found[f"{name}, Ψ"] = extract_eigenpurposes(successor_representation(T, 0.9)).vectors
+        found[f"{name}, T"] = extract_eigenpurposes(T).vectors
+        found[f"{name}, L"] = extract_eigenpurposes(laplacian(world.adjacency(True)), first="smallest").vectors
+    for name, text in {
+        "open": "\n".join(["." * 25] * 25),
+        "ring": "." * 41 + "\n" + f".{'X' * 39}.\n" * 39 + "." * 41,
+    }.items():
+        T = GridWorld.from_text(text).transition_matrix(sparse_result=True)
+        found |= {
+            f"sparse {name}, {count}": extract_eigenpurposes(T, count, method="sparse").vectors for count in (3, 6)
+        }
+    return found
+
+
+def differences(found: dict[str, np.ndarray], expected: dict[str, np.ndarray]) -> dict[str, float]:
+    assert set(found) == set(expected)
+    gaps = {name: float(np.abs(found[name] - expected[name]).max()) for name in expected}
+    return {name: gap for name, gap in gaps.items() if not gap <= 1e-9}
+
+
+@pytest.mark.parametrize(("kernels", "threads"), [("Prescott", "1"), ("Haswell", "2")])
+def test_another_cpu_gives_the_same_vectors(kernels, threads, tmp_path):
+    """OpenBLAS has kernels for each type of CPU; within a repeated eigenvalue each of them returns another basis."""
+    here = {"OPENBLAS_CORETYPE": kernels, "OPENBLAS_NUM_THREADS": threads, "OMP_NUM_THREADS": threads}
+    code = "import sys; from tests.test_eigenpurposes import *; np.savez(sys.argv[1], **directions_of_many_worlds())"
+    subprocess.run([sys.executable, "-c", code, tmp_path / "there.npz"], env=os.environ | here, check=True)
+    with np.load(tmp_path / "there.npz") as there:
+        assert differences(dict(there), directions_of_many_worlds()) == {}
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_solver_that_turns_every_eigenspace_changes_nothing(seed, monkeypatch):
+    """What another CPU might do, done on this one: an arbitrary basis of each eigenspace, arbitrary signs."""
+    rng, honest = np.random.default_rng(seed), np.linalg.eigh
+
+    def turned(matrix):
+        values, vectors = honest(matrix)
+        for group in eigenspaces(values, 1e-10):
+            vectors[:, group] = vectors[:, group] @ np.linalg.qr(rng.standard_normal((len(group), len(group))))[0]
+        return values, vectors
+
+    expected = directions_of_many_worlds()
+    monkeypatch.setattr(np.linalg, "eigh", turned)
+    assert differences(directions_of_many_worlds(), expected) == {}
+
+
+def test_a_canonical_basis_belongs_to_its_space():
+    rng = np.random.default_rng(0)
+    for size in (1, 2, 5):
+        basis = np.linalg.qr(rng.standard_normal((30, size)))[0]
+        chosen = canonical_basis(basis)
+        np.testing.assert_allclose(chosen @ chosen.T, basis @ basis.T, atol=1e-12)
+        np.testing.assert_allclose(chosen.T @ chosen, np.eye(size), atol=1e-12)
+        turn = np.linalg.qr(rng.standard_normal((size, size)))[0]
+        np.testing.assert_allclose(canonical_basis(basis @ turn), chosen, atol=1e-12)
+
+
+def test_the_state_that_stands_out_most_comes_first():
+    """Of the plane z = 0 in three dimensions both axes stand out as much: the lower number first; of a tilted one, x."""
+    flat = canonical_basis(np.eye(3)[:, [1, 0]])
+    np.testing.assert_allclose(flat, np.eye(3)[:, :2], atol=1e-15)
+    tilted = canonical_basis(np.linalg.qr(np.array([[0.0, 1], [1, 0], [0.1, 0]]))[0])
+    np.testing.assert_allclose(tilted[:, 0], [1, 0, 0], atol=1e-15)
+
+
+def test_a_matrix_with_too_few_vectors_gives_those_it_has():
+    """A Jordan block: rounding tears its value apart; the one vector must come three times, to the last digits."""
+    turn = np.linalg.qr(np.random.default_rng(0).standard_normal((5, 5)))[0]
+    block = np.diag([0.5, 0.5, 0.5, 0.9, -0.2]) + np.diag([1.0, 1, 0, 0], 1)
+    values, vectors = extract_eigenpurposes(turn @ block @ turn.T)
+    np.testing.assert_allclose(values, [0.9, 0.5, 0.5, 0.5, -0.2], atol=1e-10)
+    np.testing.assert_allclose(vectors[:, 1:4], fix_signs(turn[:, :1]) @ np.ones((1, 3)), atol=1e-10)
 
 
 # --- spaces ---------------------------------------------------------------------------------------------------------

@@ -61,7 +61,6 @@ FUNCTIONS = {
         extract_eigenpurposes(laplacian(w.adjacency(True, sparse_result=True)), 1, "smallest", "sparse").vectors
     ),
     "sr_eigenpurposes": lambda w: sr_eigenpurposes(w.transition_matrix(sparse_result=True), 0.9, 1, "sparse").vectors,
-    "lobpcg": lambda w: sr_eigenpurposes(w.transition_matrix(sparse_result=True), 0.9, 1, "lobpcg").vectors,
     "residuals": lambda w: residuals(w.transition_matrix(), sr_eigenpurposes(w.transition_matrix(), 0.9, 1), gamma=0.9),
     "learn_eigenoption": lambda w: option_of(w).value,
     "discover_eigenoptions": lambda w: [
@@ -97,7 +96,6 @@ def test_every_function_on_every_world(name, world):
 
 REFUSED = {
     "laplacian of W without loops": {"one state"},  # a state without an edge has no D^-½
-    "lobpcg": {"doors", "doors and slip", "large, slip and doors"},  # symmetric T only
     "q_learning": {"one state"},  # no start that is not the goal
     "diffusion_time": {"one state"},  # no pair of distinct states
     "diffusion_curve": {"one state"},
