@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
+from scipy import sparse
 
-LARGEST = 2**63 - 1  # what 64 bits hold
+LARGEST = 2**62  # larger numbers do not fit into the loops' 64 bits, and nobody would live to see them end
 Thing = TypeVar("Thing")
 
 
@@ -59,7 +60,7 @@ def whole(number: Any, name: str, least: int | None = None, most: float = LARGES
     if least is not None and found < least:
         raise ValueError(f"{name} must be at least {least}, got {found}.")
     if found > most:
-        raise ValueError(f"{name} must be at most {most}, got {shown(found)}.")
+        raise ValueError(f"{name} must be at most {'2⁶²' if most == LARGEST else most}, got {shown(found)}.")
     return found
 
 
@@ -172,6 +173,8 @@ def _array(values: Any, name: str, what: str, kinds: str, shape, empty: bool) ->
         array = np.asarray(None)
     if empty and not array.size and array.dtype.kind == "f":
         array = array.astype({"b": bool}.get(kinds, float if "f" in kinds else int))  # numpy gives an empty list floats
+    if array.dtype.kind == "c":
+        raise ValueError(f"{name} must be real, but its entries are complex numbers.")
     if array.dtype.kind not in kinds:
         expected = f" of shape {_drawn(shape)}" if shape is not None else ""
         raise ValueError(f"{name} must be an array of {what}{expected}, got {_told(values, array)}.")
@@ -191,3 +194,84 @@ def _told(values: Any, array: np.ndarray) -> str:
 
 def _drawn(shape: Sequence[int | str]) -> str:
     return f"({', '.join(map(str, shape))}{',' * (len(shape) == 1)})"
+
+
+# --- what the tabular functions ask for -------------------------------------------------------------------------------
+
+
+def require_floats(values, name: str) -> np.ndarray:
+    """values as an array of floats of any shape; complex numbers, words and ragged lists are refused."""
+    return numbers(values, name, finite=False, empty=True)
+
+
+def require_square(matrix, name: str):
+    """matrix as floats, (S, S), dense or sparse, all finite."""
+    if sparse.issparse(matrix):
+        if matrix.dtype.kind == "c":
+            raise ValueError(f"{name} must be real, but its entries are complex numbers.")
+        matrix = sparse.csr_matrix(matrix, dtype=float)
+    else:
+        matrix = require_floats(matrix, name)
+    if len(matrix.shape) != 2 or matrix.shape[0] != matrix.shape[1] or matrix.shape[0] == 0:
+        raise ValueError(f"{name} must be a square matrix with one row per state, got shape {matrix.shape}.")
+    entries = matrix.data if sparse.issparse(matrix) else matrix
+    if not np.isfinite(entries).all():
+        raise ValueError(f"{name} holds entries that are not finite numbers (NaN or ∞).")
+    return matrix
+
+
+def require_stochastic(T):
+    """T as a float matrix, or a sentence that says which row is no probability distribution."""
+    T = require_square(T, "T")
+    rows = np.asarray(T.sum(axis=1)).ravel()
+    smallest = T.data.min(initial=0.0) if sparse.issparse(T) else T.min()
+    if smallest < 0:
+        raise ValueError(f"T holds probabilities, which cannot be negative; its smallest entry is {smallest:g}.")
+    worst = int(np.argmax(np.abs(rows - 1)))
+    if not abs(rows[worst] - 1) <= 1e-9:
+        raise ValueError(
+            f"Row {worst} of T sums to {rows[worst]:.6g} instead of 1: T must be row-stochastic. Divide W by its degrees, "
+            "or use world.transition_matrix()."
+        )
+    return T
+
+
+def require_discount(gamma: float) -> float:
+    if not 0.0 <= real(gamma, "γ") < 1.0:
+        raise ValueError(f"γ must lie in [0, 1), got {gamma!r}: at γ = 1 the sum of all future visits has no limit.")
+    return float(gamma)
+
+
+def require_number(number: float, name: str) -> float:
+    return real(number, name)
+
+
+def require_rate(rate: float, name: str) -> float:
+    """A step size in (0, 1]."""
+    if not 0.0 < real(rate, name) <= 1.0:
+        raise ValueError(f"{name} must lie in (0, 1], got {rate!r}; the paper uses 0.1.")
+    return float(rate)
+
+
+def require_positive(number: int, name: str, least: int = 1) -> int:
+    return whole(number, name, least)
+
+
+def require_state(n_states: int, state: int, name: str) -> int:
+    """The number of one of the world's states."""
+    number = whole(state, name, most=math.inf)
+    if not 0 <= number < n_states:
+        raise ValueError(f"{name} must be one of the states 0 to {n_states - 1} of this world, got {number}.")
+    return number
+
+
+def require_seed(rng) -> int:
+    """A seed from what a user may give: a whole number, a numpy Generator to draw one from, or None for 0."""
+    if isinstance(rng, np.random.Generator):
+        return int(rng.integers(2**63))
+    return 0 if rng is None else seed(rng, "A seed")
+
+
+def require_generator(rng) -> np.random.Generator:
+    """What numpy draws from: the Generator itself, or a new one from a seed, None being seed 0 as everywhere."""
+    return rng if isinstance(rng, np.random.Generator) else np.random.default_rng(require_seed(rng))

@@ -16,6 +16,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from eigenlib._require import require_floats
 from eigenlib.representation import (
     require_discount,
     require_positive,
@@ -162,7 +163,8 @@ def alignment(vectors: np.ndarray, exact: Eigenpurposes, tolerance: float = 1e-8
     eigenvalue this is |⟨v, e⟩|; for a repeated one it does not matter which basis LAPACK happened to choose. Give `exact`
     whole (count=None), so that no repeated eigenvalue is cut in two.
     """
-    if vectors.ndim != 2 or vectors.shape[0] != exact.vectors.shape[0] or vectors.shape[1] > exact.vectors.shape[1]:
+    vectors = _require_directions(vectors)
+    if vectors.shape[0] != exact.vectors.shape[0] or vectors.shape[1] > exact.vectors.shape[1]:
         raise ValueError(
             f"Vectors of shape {vectors.shape} cannot be compared with exact ones of shape {exact.vectors.shape}."
         )
@@ -177,8 +179,24 @@ def alignment(vectors: np.ndarray, exact: Eigenpurposes, tolerance: float = 1e-8
 
 def principal_cosines(vectors: np.ndarray, others: np.ndarray) -> np.ndarray:
     """Cosines of the angles between two spaces, (S, k) and (S, m) → (min(k, m),), best first: all 1 if one holds the other."""
+    vectors, others = _require_directions(vectors), _require_directions(others)
+    if len(vectors) != len(others):
+        raise ValueError(f"Vectors of shapes {vectors.shape} and {others.shape} do not belong to one world.")
     (first, _), (second, _) = np.linalg.qr(vectors), np.linalg.qr(others)
     return np.minimum(np.linalg.svd(first.T @ second, compute_uv=False), 1.0)
+
+
+def _require_directions(vectors) -> np.ndarray:
+    """(S, k) floats, or a sentence: a vector of zeros points nowhere, so no angle to it exists."""
+    vectors = require_floats(vectors, "The vectors")
+    if vectors.ndim != 2:
+        raise ValueError(f"Vectors stand as columns of an (S, k) array, got shape {vectors.shape}.")
+    nowhere = ~np.isfinite(vectors).all(axis=0) | ~vectors.any(axis=0)
+    if nowhere.any():
+        raise ValueError(
+            f"Vector {np.argmax(nowhere)} is zero or holds entries that are not finite, so it has no direction."
+        )
+    return vectors
 
 
 def _require_count(count: int | None, n: int) -> int:

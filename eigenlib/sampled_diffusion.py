@@ -33,10 +33,10 @@ from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import splu
 from tqdm import tqdm
 
+from eigenlib._require import require_positive, require_seed
 from eigenlib.diffusion import Cost, DiffusionWarning
 from eigenlib.eigenoptions import Option, require_options
-from eigenlib.gridworld import GridWorld
-from eigenlib.representation import require_positive, require_seed
+from eigenlib.worlds import World
 
 ILL_CONDITIONED = 1e10  # from here on fewer than five digits are right
 HOPELESS = 1e14  # and from here on none
@@ -60,7 +60,7 @@ class SampledDiffusionTime(NamedTuple):
 
 
 def sampled_diffusion_time(
-    world: GridWorld,
+    world: World,
     options: Sequence[Option] = (),
     goals: int | Sequence[int] = 30,
     cost: Cost = "decisions",
@@ -86,7 +86,8 @@ def sampled_diffusion_time(
     edges = world.transition_matrix(sparse_result=True)
     if connected_components(edges, directed=True, connection="strong", return_labels=False) > 1:
         raise ValueError(
-            "In this world a one-way door shuts for good, so some times are infinite: up to some thousand states "
+            "In this world some states cannot be reached from others (a door shuts for good, or something ends), so some "
+            "times are infinite: up to some thousand states "
             "diffusion_time tells which and gives the median of all pairs."
         )
     random = np.random.default_rng(require_seed(rng))
@@ -114,7 +115,7 @@ def sampled_diffusion_time(
     return _estimate(chosen, means, values, world.n_states, condition, random)
 
 
-def _layers(world: GridWorld, edges, options, cost: str):
+def _layers(world: World, edges, options, cost: str):
     """P, (N, N) over all nodes; node, (1 + K, S) the number of each, that of s where an option has ended; price, (N,)."""
     policies, starts = require_options(world, options)
     n_states, running = world.n_states, policies >= 0
@@ -125,8 +126,9 @@ def _layers(world: GridWorld, edges, options, cost: str):
     moves = sparse.coo_matrix(sparse.diags_array(world.n_actions / choices) @ edges)
     k, begins = np.nonzero(starts)
     parts = [(moves.data, moves.row, moves.col), (1 / choices[begins], begins, node[k + 1, begins])]
-    for chance, ahead in world.outcomes():
-        parts.append((np.full(len(s), chance), node[o + 1, s], node[o + 1, ahead[s, policies[o, s]]]))
+    for chance, ahead in world.dynamics:
+        chances = np.broadcast_to(chance, ahead.shape)[s, policies[o, s]]
+        parts.append((chances, node[o + 1, s], node[o + 1, ahead[s, policies[o, s]]]))
     data, rows, columns = (np.concatenate(part) for part in zip(*parts, strict=True))
     size = n_states + len(s)
     price = np.concatenate([np.ones(n_states), np.zeros(len(s))])
@@ -215,7 +217,7 @@ def _estimate(goals, means, values, n_states: int, condition: float, rng) -> Sam
     return SampledDiffusionTime(mean, intervals[0], median, intervals[1], np.asarray(goals), means, condition)
 
 
-def _require_goals(world: GridWorld, goals, rng) -> np.ndarray:
+def _require_goals(world: World, goals, rng) -> np.ndarray:
     if np.ndim(goals) == 0:
         count = require_positive(goals, "goals")
         if count > world.n_states:
