@@ -259,7 +259,10 @@ def require_positive(number: int, name: str, least: int = 1) -> int:
 
 def require_state(n_states: int, state: int, name: str) -> int:
     """The number of one of the world's states."""
-    number = whole(state, name, most=math.inf)
+    try:
+        number = whole(state, name, most=math.inf)
+    except ValueError:
+        raise ValueError(f"{name} must be a state's number, got {shown(state)}.") from None
     if not 0 <= number < n_states:
         raise ValueError(f"{name} must be one of the states 0 to {n_states - 1} of this world, got {number}.")
     return number

@@ -28,11 +28,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from operator import index
 from typing import Literal, NamedTuple
 
 import numpy as np
 
+from eigenlib import _require
 from eigenlib._require import (
     require_discount,
     require_floats,
@@ -42,7 +42,7 @@ from eigenlib._require import (
     require_state,
 )
 from eigenlib.eigenoptions import Option, require_options
-from eigenlib.worlds import World
+from eigenlib.worlds import World, require_world
 
 Place = int | tuple[int, int]  # a state's number, or its (row, column) on the map, counted from 0
 Duration = int | Literal["2017"] | None
@@ -144,6 +144,7 @@ def optimal_return(world: World, start: Place, goal: Place, gamma: float = 0.9, 
 
 
 def require_task(world: World, start: Place, goal: Place) -> tuple[int, int]:
+    require_world(world)
     first, last = _state(world, start, "start"), _state(world, goal, "goal")
     if first == last:
         raise ValueError(f"start and goal are the same state, {first}: nothing is left to learn. Move one of them.")
@@ -153,13 +154,13 @@ def require_task(world: World, start: Place, goal: Place) -> tuple[int, int]:
 def _state(world: World, place: Place, name: str) -> int:
     """The number of the state at `place`, or a sentence that says why there is none."""
     try:
-        numbers = [index(number) for number in np.ravel(np.asarray(place, dtype=object))]
+        numbers = [_require.whole(number, name) for number in np.ravel(np.asarray(place, dtype=object))]
     except (TypeError, ValueError):
         numbers = []
     if len(numbers) == 1:
         return require_state(world.n_states, numbers[0], name)
     if len(numbers) != 2:
-        raise ValueError(f"{name} must be a state's number or a (row, column) pair, got {place!r}.")
+        raise ValueError(f"{name} must be a state's number or a (row, column) pair, got {_require.shown(place)}.")
     (row, col), (height, width) = numbers, world.free.shape
     if not (0 <= row < height and 0 <= col < width):
         raise ValueError(

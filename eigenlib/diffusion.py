@@ -38,12 +38,12 @@ import warnings
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
-from operator import index
 from typing import Literal, NamedTuple
 
 import numpy as np
 from scipy.sparse.csgraph import connected_components, shortest_path
 
+from eigenlib import _require
 from eigenlib.eigenoptions import Option, require_options
 from eigenlib.worlds import World
 
@@ -91,7 +91,7 @@ def diffusion_time(
     Where one-way doors may keep the walk from g for ever the time is ∞, and so is the mean; a DiffusionWarning says so.
     Another one comes with times above ILL_CONDITIONED: they are right, but hardly what anybody wants to average.
     """
-    given = _as_arrays(world, options)
+    given, matrix = _as_arrays(world, options), _require.flag(matrix, "matrix")
     times = _hitting_times(world, given, [len(given.starts)], cost, interrupt)
     mean, median, condition, unreachable = (values[0].item() for values in _summarise(times))
     return DiffusionTime(mean, median, condition, unreachable, times[0, ..., -1].copy() if matrix else None)
@@ -110,10 +110,11 @@ def diffusion_curve(
     to the last digit or nearly.
     """
     given = _as_arrays(world, options)
+    counts = range(0, len(given.starts) + 1, 2) if counts is None else counts
     try:
-        marks = [index(count) for count in (range(0, len(given.starts) + 1, 2) if counts is None else counts)]
-    except TypeError:
-        raise ValueError(f"counts must be whole numbers of options, got {counts!r}.") from None
+        marks = [_require.whole(count, "counts") for count in _require.several(counts, "counts", "numbers")]
+    except ValueError:
+        raise ValueError(f"counts must be whole numbers of options, got {_require.shown(counts)}.") from None
     if not marks or marks[0] < 0 or marks[-1] > len(given.starts) or any(b <= a for a, b in pairwise(marks)):
         raise ValueError(
             f"counts must be increasing numbers between 0 and the {len(given.starts)} options given, got {marks}: sort them, "
@@ -150,10 +151,7 @@ class _System(NamedTuple):
 
 def _hitting_times(world: World, given: _Options, marks: list[int], cost: Cost, interrupt: bool) -> np.ndarray:
     """(K, S, S, M) expected times from s to g with the first marks[k] options: decisions and, if M = 2, steps."""
-    if cost not in ("decisions", "steps"):
-        raise ValueError(
-            f"cost must be 'decisions' (a choice costs 1) or 'steps' (a primitive step does), not {cost!r}."
-        )
+    cost, interrupt = require_cost(cost), _require.flag(interrupt, "interrupt")
     if world.n_states < 2:
         raise ValueError(
             "The diffusion time is a mean over pairs of distinct states, but this world has one state only."
@@ -197,6 +195,14 @@ def _hitting_times(world: World, given: _Options, marks: list[int], cost: Cost, 
     with ThreadPoolExecutor(THREADS) as pool:
         list(pool.map(piece, np.split(np.arange(world.n_states), range(_GOALS, world.n_states, _GOALS))))
     return times
+
+
+def require_cost(cost: Cost) -> Cost:
+    if not isinstance(cost, str) or cost not in ("decisions", "steps"):
+        raise ValueError(
+            f"cost must be 'decisions' (a choice costs 1) or 'steps' (a primitive step does), not {_require.shown(cost)}."
+        )
+    return cost
 
 
 def _systems(world: World, given: _Options, marks: list[int], interrupt: bool, end, took) -> list[_System]:

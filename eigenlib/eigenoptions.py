@@ -32,6 +32,7 @@ from scipy import sparse
 from scipy.sparse.csgraph import breadth_first_order
 from scipy.sparse.linalg import splu
 
+from eigenlib import _require
 from eigenlib._require import (
     require_discount,
     require_generator,
@@ -40,7 +41,7 @@ from eigenlib._require import (
     require_state,
 )
 from eigenlib.eigenpurposes import Eigenpurposes
-from eigenlib.worlds import World
+from eigenlib.worlds import World, require_world
 
 _ZERO = 1e-9  # × max |e|: far above the noise of an eigenvector (1e-13), far below any step worth taking
 _BATCH = 10_000_000  # values of states, of all the directions solved together
@@ -69,9 +70,8 @@ def learn_eigenoption(world: World, eigenpurpose, gamma: float = 0.9) -> Option:
 
     eigenpurpose: (S,) e.  γ in [0, 1).  A constant e gives an option that terminates everywhere and starts nowhere.
     """
-    purpose = np.asarray(eigenpurpose)
-    if purpose.dtype.kind not in "biufc":
-        raise ValueError(f"An eigenpurpose holds numbers, got {type(eigenpurpose).__name__}.")
+    require_world(world)
+    purpose = _require.numbers(eigenpurpose, "An eigenpurpose", finite=False, empty=True)
     if purpose.shape != (world.n_states,):
         raise ValueError(
             f"An eigenpurpose has one number for each of the {world.n_states} states, got shape {purpose.shape}: pass one "
@@ -91,10 +91,14 @@ def discover_eigenoptions(
     """
     if not isinstance(purposes, Eigenpurposes):
         raise ValueError(
-            f"discover_eigenoptions takes what extract_eigenpurposes returned, got {type(purposes).__name__}; for one vector "
+            f"purposes must be what extract_eigenpurposes returned, got {_require.shown(purposes)}; for one vector "
             "use learn_eigenoption."
         )
+    require_world(world)
+    both_signs = _require.flag(both_signs, "both_signs")
     vectors = np.asarray(purposes.vectors)
+    if not np.iscomplexobj(vectors):
+        vectors = _require.numbers(vectors, "purposes.vectors")
     if vectors.ndim != 2 or vectors.shape[0] != world.n_states:
         raise ValueError(
             f"These eigenvectors do not belong to this world: expected ({world.n_states}, k), got shape {vectors.shape}."
@@ -152,6 +156,7 @@ def subgoal_option(world: World, goal: int) -> Option:
     where some policy reaches the goal surely: not where a one-way door is, or might be, in between.
     It always terminates: each step brings the expected steps to go, v, down by at least ½, a tie's tolerance included.
     """
+    require_world(world)
     goal = require_state(world.n_states, goal, "A subgoal")
     states, ways = np.arange(world.n_states), world.dynamics
     sure, safe = states >= 0, np.ones((world.n_states, world.n_actions), dtype=bool)
@@ -191,6 +196,7 @@ def random_subgoal_options(world: World, count: int, rng: int | np.random.Genera
 
     rng: a seed, or a Generator to draw from; None is seed 0.
     """
+    require_world(world)
     count = require_positive(count, "count")
     made: dict[int, Option] = {}
     goals = [int(goal) for goal in require_generator(rng).integers(world.n_states, size=count)]
@@ -204,7 +210,8 @@ def require_options(world: World, options) -> tuple[np.ndarray, np.ndarray]:
     """
     if isinstance(options, Option):
         raise ValueError("options must be a list of options: put a single one in brackets.")
-    options = list(options) if np.iterable(options) else [options]  # once: a generator can be read only once
+    require_world(world)
+    options = _require.several(options, "options", "options")
     n_states, n_actions = world.n_states, world.n_actions
     for k, option in enumerate(options):
         if not isinstance(option, Option):

@@ -22,6 +22,7 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 
+from eigenlib import _require
 from eigenlib._require import require_floats, require_number, require_positive, require_seed
 from eigenlib.paths import MAPS
 from eigenlib.worlds import Outcome, World
@@ -50,6 +51,8 @@ class GridWorld(World):
     n_actions: int = field(default=4, init=False)
 
     def __post_init__(self) -> None:
+        for words, what in ((self.text, "text"), (self.name, "name")):
+            _require.text(words, what)
         if not 0.0 <= require_number(self.slip, "slip") <= 1.0:
             raise ValueError(f"slip is a probability between 0 and 1, not {self.slip!r}.")
         self._require_one_piece()
@@ -58,7 +61,7 @@ class GridWorld(World):
     def named(cls, name: str, slip: float = 0.0) -> GridWorld:
         """A bundled map, by name (`map_names()` lists them), or the map in a text file, by its whole path."""
         if not isinstance(name, str | Path):
-            raise MapError(f"A map's name is text, got {name!r}; there are {', '.join(map_names())}.")
+            raise MapError(f"A map's name is text, got {_require.shown(name)}; there are {', '.join(map_names())}.")
         if Path(name).is_absolute() and Path(name).is_file():
             return cls.from_text(_read(Path(name)), slip=slip, name=Path(name).stem)
         if name not in map_names():
@@ -150,6 +153,7 @@ class GridWorld(World):
 
     def from_grid(self, grid) -> np.ndarray:
         """(H, W) → (S,): the inverse of `to_grid`."""
+        _require.numbers(grid, "grid", finite=False)
         grid = np.asarray(grid)
         if grid.shape != self.free.shape:
             raise ValueError(f"Expected a grid of shape {self.free.shape}, got {grid.shape}.")

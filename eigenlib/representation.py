@@ -16,9 +16,9 @@ from typing import Literal
 import numpy as np
 from scipy import sparse
 
+from eigenlib import _require
 from eigenlib._require import (
     require_discount,
-    require_floats,
     require_number,
     require_positive,
     require_rate,
@@ -27,7 +27,7 @@ from eigenlib._require import (
     require_state,
     require_stochastic,
 )
-from eigenlib.worlds import World
+from eigenlib.worlds import World, require_world
 
 
 def laplacian(W):
@@ -90,6 +90,7 @@ def learn_successor_representation(
     decay: η = step_size / n(s)^decay at the n-th update of row s. Ψ̂ converges for decay in (½, 1]; the paper has 0.
     Returns (S, S); with snapshots (K, S, S); with seeds a leading axis of runs before that.
     """
+    require_world(world)
     episodes, steps = require_positive(episodes, "episodes"), require_positive(steps, "steps")
     rates = require_rate(step_size, "step_size (η)"), require_number(decay, "decay"), require_number(gamma, "γ")
     if not 0.0 <= decay <= 1.0:
@@ -97,7 +98,10 @@ def learn_successor_representation(
     require_discount(gamma)
     first = _start_state(world, start)
     marks = [episodes] if snapshots is None else _require_snapshots(snapshots, episodes)
-    streams = [_stream(rng)] if seeds is None else [_stream(seed) for seed in (seeds if np.iterable(seeds) else ())]
+    several = (
+        None if seeds is None else [_require.seed(seed, "seeds") for seed in _require.several(seeds, "seeds", "seeds")]
+    )
+    streams = [_stream(rng)] if several is None else [_stream(seed) for seed in several]
     if seeds is not None and (rng is not None or not streams):
         raise ValueError("Give either rng, for one run, or seeds, at least one integer, one for each run.")
 
@@ -125,7 +129,7 @@ def learn_successor_representation(
 
 def relative_error(estimate: np.ndarray, exact: np.ndarray) -> np.ndarray:
     """‖Ψ̂ − Ψ‖ / ‖Ψ‖ (Frobenius) of every matrix in a stack: (..., S, S) and (S, S) → (...)."""
-    estimate, exact = require_floats(estimate, "The estimate"), require_square(exact, "The exact Ψ")
+    estimate, exact = _require.numbers(estimate, "The estimate"), require_square(exact, "The exact Ψ")
     if estimate.shape[-2:] != exact.shape:
         raise ValueError(
             f"Estimates of shape {estimate.shape} cannot be compared with an exact Ψ of shape {exact.shape}."

@@ -24,7 +24,7 @@ a maze of many rooms, may keep the walk in each of them for longer than 10¹⁴ 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -33,10 +33,11 @@ from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import splu
 from tqdm import tqdm
 
+from eigenlib import _require
 from eigenlib._require import require_positive, require_seed
-from eigenlib.diffusion import Cost, DiffusionWarning
+from eigenlib.diffusion import Cost, DiffusionWarning, require_cost
 from eigenlib.eigenoptions import Option, require_options
-from eigenlib.worlds import World
+from eigenlib.worlds import World, require_world
 
 ILL_CONDITIONED = 1e10  # from here on fewer than five digits are right
 HOPELESS = 1e14  # and from here on none
@@ -75,10 +76,9 @@ def sampled_diffusion_time(
     beyond 10³⁰⁸ is infinite.
     Every state must be reachable from every other: where a one-way door shuts for good, the mean is infinite anyway.
     """
-    if cost not in ("decisions", "steps"):
-        raise ValueError(
-            f"cost must be 'decisions' (a choice costs 1) or 'steps' (a primitive step does), not {cost!r}."
-        )
+    require_world(world)
+    cost, interrupt = require_cost(cost), _require.flag(interrupt, "interrupt")
+    progress = _require.flag(progress, "progress")
     if world.n_states < 2:
         raise ValueError(
             "The diffusion time is a mean over pairs of distinct states, but this world has one state only."
@@ -218,14 +218,12 @@ def _estimate(goals, means, values, n_states: int, condition: float, rng) -> Sam
 
 
 def _require_goals(world: World, goals, rng) -> np.ndarray:
-    if np.ndim(goals) == 0:
+    if not isinstance(goals, Iterable) or isinstance(goals, str | bytes) or getattr(goals, "ndim", 1) == 0:
         count = require_positive(goals, "goals")
         if count > world.n_states:
             raise ValueError(f"{count} goals were asked for, but this world has {world.n_states} states only.")
         return rng.choice(world.n_states, size=count, replace=False)
-    chosen = np.asarray(goals)
-    if chosen.ndim != 1 or not chosen.size or chosen.dtype.kind not in "iu":
-        raise ValueError(f"goals must be a number of goals to draw or a list of states, got {goals!r}.")
+    chosen = _require.wholes(_require.several(goals, "goals", "states"), "goals", ("G",))
     if chosen.min() < 0 or chosen.max() >= world.n_states or len(np.unique(chosen)) < len(chosen):
         raise ValueError(f"goals must be different states, each from 0 to {world.n_states - 1}.")
     return chosen

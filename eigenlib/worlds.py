@@ -20,6 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
+from eigenlib import _require
 from eigenlib._require import require_floats, require_generator, require_positive, require_square, require_state
 
 _GEOMETRY = [
@@ -124,7 +125,7 @@ class World:
 
     def transition_matrix(self, policy=None, sparse_result: bool = False):
         """(S, S) row-stochastic T[s, s′] under `policy`, (S, A) probabilities; None is the uniform random policy."""
-        weights = self._require_policy(policy)
+        weights, sparse_result = self._require_policy(policy), _require.flag(sparse_result, "sparse_result")
         rows = np.repeat(np.arange(self.n_states), self.n_actions)
         total = sparse.csr_matrix((self.n_states, self.n_states))
         for probability, states in self.dynamics:
@@ -139,6 +140,10 @@ class World:
         actions that lead there, bumps included, so W = |A|·T and every degree is |A|: what the theorem of notebook 02 needs.
         A one-way door makes W unsymmetric.
         """
+        self_loops, sparse_result = (
+            _require.flag(self_loops, "self_loops"),
+            _require.flag(sparse_result, "sparse_result"),
+        )
         moves, shape = self.uniform_moves, (self.n_states, self.n_states)
         if moves is None:
             W = sparse.csr_matrix(self.n_actions * self.transition_matrix(sparse_result=True))
@@ -178,7 +183,7 @@ class World:
 
     def place(self, state: int) -> str:
         """Where a state is, for people."""
-        return f"state {state}"
+        return f"state {require_state(self.n_states, state, 'state')}"
 
     def _require_policy(self, policy) -> np.ndarray:
         if policy is None:
@@ -205,20 +210,25 @@ class World:
         return f"{type(self).__name__}({self.name or 'own world'}: {self.n_states} states, {self.n_actions} actions)"
 
 
+def require_world(world: World) -> None:
+    _require.instance(world, "world", World, "GridWorld.named, GridWorld.from_text and FiniteWorld make one")
+
+
 class FiniteWorld(World):
     """A world given by its table of probabilities."""
 
     def __init__(self, probabilities, name: str = "") -> None:
         """probabilities: p(s′ | s, a) as an (A, S, S) array, or as A matrices of shape (S, S), dense or sparse."""
-        try:
-            tables = [require_square(table, f"The table of action {a}") for a, table in enumerate(probabilities)]
-        except TypeError:
-            tables = []
+        tables = [
+            require_square(table, f"The table of action {a}")
+            for a, table in enumerate(_require.several(probabilities, "probabilities", "one table per action"))
+        ]
         if not tables or len({table.shape for table in tables}) > 1:
             raise ValueError(
                 "A FiniteWorld takes (A, S, S) probabilities: for each action one matrix of the same size."
             )
-        self.n_states, self.n_actions, self.name = tables[0].shape[0], len(tables), name
+        self.n_states, self.n_actions = tables[0].shape[0], len(tables)
+        self.name = _require.text(name, "name")
         self._tables = [self._normalised(table, a) for a, table in enumerate(map(sparse.csr_matrix, tables))]
 
     @classmethod
@@ -228,15 +238,15 @@ class FiniteWorld(World):
         A state in which some way ends the episode is final: no action leaves it. With restart=True every action leads from
         it to where episodes start.
         """
-        env = getattr(env, "unwrapped", env)
+        env, restart = getattr(env, "unwrapped", env), _require.flag(restart, "restart")
         P, label = getattr(env, "P", None), getattr(getattr(env, "spec", None), "id", None) or type(env).__name__
         try:
             rows = [(a, s, *way) for s in P for a in P[s] for way in P[s][a]]  # type: ignore[union-attr,index]
             action, state, chance, target, _, ends = np.array(rows, dtype=float).T
         except (TypeError, ValueError, IndexError, KeyError):
             raise ValueError(
-                f"{label} has no table P[state][action] of (probability, next state, reward, terminated), as FrozenLake, "
-                "Taxi and CliffWalking have: build a FiniteWorld from its probabilities instead."
+                f"env must keep its dynamics in P, but {label} has no table P[state][action] of (probability, next state, "
+                "reward, terminated), as FrozenLake, Taxi and CliffWalking have: build a FiniteWorld from its probabilities."
             ) from None
         size = len(P)  # type: ignore[arg-type]
         final = np.unique(target[(ends > 0) & (chance > 0)]).astype(int)

@@ -46,7 +46,10 @@ def made(*values: Any) -> dict[str, Make]:
 def _label(value: Any) -> str:
     if isinstance(value, np.ndarray | np.generic):
         return f"{value.dtype} {value.shape}"
-    text = repr(value)
+    try:
+        text = repr(value)
+    except Exception:  # what was taken without a word may not even be shown
+        return f"a broken {type(value).__name__}"
     return text if len(text) < 60 else text[:57] + "…"
 
 
@@ -245,7 +248,7 @@ def not_a_sentence(said: str, names: set[str]) -> str:
     first = re.split(r"[,:.\[]", word)[0]
     if not said or "\n" in said or not said.endswith((".", "?")) or len(said.split()) < 4:
         return f"no sentence: {said!r}"
-    if not (said[0].isupper() or first in names or said[0] in "γ'-" or re.search(r"[a-z0-9][/.][a-z]", word)):
+    if not (said[0].isupper() or first in names or said[0] in "γ'-0123456789" or re.search(r"[a-z0-9][/.][a-z]", word)):
         return f"does not begin like one: {said!r}"
     return ""
 

@@ -85,6 +85,7 @@ class PixelMaze:
 
     def __init__(self, world: GridWorld, seed: int | np.random.Generator | None = 0, steps: int = 100) -> None:
         self.world, self.steps = world, require_positive(steps, "steps")
+        require_drawable(world)
         self.name, self.n_actions = world.name or "own map", world.n_actions
         self.action_names = ACTIONS if self.n_actions == len(ACTIONS) else tuple(map(str, range(self.n_actions)))
         self.frames = draw(world)  # (S, 84, 84)
@@ -127,7 +128,7 @@ class PixelMaze:
 
     def act(self, action: int) -> float:
         """One step, to where the world's outcomes lead; no maze here has rewards."""
-        if not 0 <= action < self.n_actions or action != int(action):
+        if not 0 <= _require.whole(action, "action") < self.n_actions:
             raise ValueError(f"{self.name} has the actions 0 to {self.n_actions - 1}, not {action!r}.")
         if self.over:
             raise RuntimeError(f"This episode of {self.name} is over: call reset() before acting again.")
@@ -150,11 +151,22 @@ class PixelMaze:
         return self.state, self.decisions, self.rng.bit_generator.state
 
     def restore(self, state: tuple[int, int, Mapping[str, Any]]) -> None:
-        self.state, self.decisions, self.rng.bit_generator.state = state
+        try:
+            place, decisions, chance = state
+            self.rng.bit_generator.state = chance
+        except (TypeError, ValueError, KeyError, AttributeError):
+            raise ValueError(f"state must be what save() has given, got {_require.shown(state)}.") from None
+        self.state = _require.whole(place, "state", 0, self.world.n_states - 1)
+        self.decisions = _require.whole(decisions, "state", 0)
+
+
+def require_drawable(world: GridWorld) -> None:
+    _require.instance(world, "world", GridWorld, "only a map can be drawn")
 
 
 def draw(world: GridWorld) -> np.ndarray:
     """(S, 84, 84) uint8: the world with the agent in each of its states."""
+    require_drawable(world)
     cell, top, left = _layout(world)
     height, width = world.free.shape
     picture = np.full((SIDE, SIDE), BEYOND, np.uint8)
