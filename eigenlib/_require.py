@@ -64,17 +64,21 @@ def whole(number: Any, name: str, least: int | None = None, most: float = LARGES
     return found
 
 
-def real(number: Any, name: str, low: float = -math.inf, high: float = math.inf, ends: str = "[]") -> float:
-    """A finite number; `ends` says whether low and high are allowed, too: "[]", "(]", "[)" or "()"."""
+def real(
+    number: Any, name: str, low: float = -math.inf, high: float = math.inf, ends: str = "[]", finite: bool = True
+) -> float:
+    """A number; `ends` says whether low and high are allowed, too: "[]", "(]", "[)" or "()"."""
     single = not isinstance(number, bool | np.bool_) and getattr(number, "ndim", 0) == 0
     try:
         found = float(number) if single and hasattr(number, "__float__") else None
     except (TypeError, ValueError, OverflowError):
         found = None
-    if found is None or not math.isfinite(found):
-        raise ValueError(f"{name} must be a finite number, got {shown(number)}.")
+    if found is None:
+        raise ValueError(f"{name} must be a number, got {shown(number)}.")
+    if finite and not math.isfinite(found):
+        raise ValueError(f"{name} must be a finite number, got {found}.")
     above = found >= low if ends[0] == "[" else found > low
-    if not above or not (found <= high if ends[1] == "]" else found < high):
+    if finite and not (above and (found <= high if ends[1] == "]" else found < high)):
         if math.isinf(high):
             raise ValueError(f"{name} must be {'at least' if ends[0] == '[' else 'above'} {low:g}, got {found:g}.")
         raise ValueError(f"{name} must lie in {ends[0]}{low:g}, {high:g}{ends[1]}, got {found:g}.")
@@ -237,18 +241,19 @@ def require_stochastic(T):
 
 
 def require_discount(gamma: float) -> float:
-    if not 0.0 <= real(gamma, "γ") < 1.0:
+    if not 0.0 <= require_number(gamma, "γ") < 1.0:
         raise ValueError(f"γ must lie in [0, 1), got {gamma!r}: at γ = 1 the sum of all future visits has no limit.")
     return float(gamma)
 
 
 def require_number(number: float, name: str) -> float:
-    return real(number, name)
+    """A single real number; NaN passes, and fails the caller's comparison."""
+    return real(number, name, finite=False)
 
 
 def require_rate(rate: float, name: str) -> float:
     """A step size in (0, 1]."""
-    if not 0.0 < real(rate, name) <= 1.0:
+    if not 0.0 < require_number(rate, name) <= 1.0:
         raise ValueError(f"{name} must lie in (0, 1], got {rate!r}; the paper uses 0.1.")
     return float(rate)
 
@@ -272,7 +277,13 @@ def require_seed(rng) -> int:
     """A seed from what a user may give: a whole number, a numpy Generator to draw one from, or None for 0."""
     if isinstance(rng, np.random.Generator):
         return int(rng.integers(2**63))
-    return 0 if rng is None else seed(rng, "A seed")
+    try:
+        found = 0 if rng is None else whole(rng, "rng", most=math.inf)
+    except ValueError:
+        raise ValueError(f"A seed is a whole number or a numpy Generator, got {shown(rng)}.") from None
+    if found < 0:
+        raise ValueError(f"A seed cannot be negative, got {found}.")
+    return found
 
 
 def require_generator(rng) -> np.random.Generator:

@@ -24,6 +24,7 @@ dᵀv in a sweep: it would take millions of sweeps to reach θ, and there are hu
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -71,7 +72,12 @@ def learn_eigenoption(world: World, eigenpurpose, gamma: float = 0.9) -> Option:
     eigenpurpose: (S,) e.  γ in [0, 1).  A constant e gives an option that terminates everywhere and starts nowhere.
     """
     require_world(world)
-    purpose = _require.numbers(eigenpurpose, "An eigenpurpose", finite=False, empty=True)
+    try:
+        purpose = np.asarray(eigenpurpose)
+    except ValueError:  # rows of several lengths
+        purpose = np.asarray(None)
+    if purpose.dtype.kind not in "biufc":
+        raise ValueError(f"An eigenpurpose holds numbers, got {_require.shown(eigenpurpose)}.")
     if purpose.shape != (world.n_states,):
         raise ValueError(
             f"An eigenpurpose has one number for each of the {world.n_states} states, got shape {purpose.shape}: pass one "
@@ -211,7 +217,8 @@ def require_options(world: World, options) -> tuple[np.ndarray, np.ndarray]:
     if isinstance(options, Option):
         raise ValueError("options must be a list of options: put a single one in brackets.")
     require_world(world)
-    options = _require.several(options, "options", "options")
+    several = np.iterable(options) and not isinstance(options, str | bytes | Mapping)
+    options = list(options) if several else [options]  # once: a generator can be read only once
     n_states, n_actions = world.n_states, world.n_actions
     for k, option in enumerate(options):
         if not isinstance(option, Option):

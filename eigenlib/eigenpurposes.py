@@ -226,7 +226,8 @@ def _require_count(count: int | None, n: int) -> int:
 
 def _choose(method: str, matrix, count: int, sign: int) -> str:
     """The solver to use, or a sentence that says why there is none."""
-    _require.choice(method, "method", ("auto", "dense", "sparse"))
+    if not isinstance(method, str) or method not in ("auto", "dense", "sparse"):
+        raise ValueError(f"method must be 'auto', 'dense' or 'sparse', not {_require.shown(method)}.")
     n = matrix.shape[0]
     few = 3 * (count + SPARE) < n  # else there is no rest to leave out
     if method == "dense" or not few or (method == "auto" and (n <= _DENSE or not sparse.issparse(matrix))):

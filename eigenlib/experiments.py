@@ -142,14 +142,11 @@ def _require_experiment(experiment: ControlExperiment) -> GridWorld:
     _require.discount(experiment.gamma)
     _require.real(experiment.step_size, "step_size", 0, 1, "(]")
     _require.whole(experiment.seed, "seed", 0)
-    for name in ("tasks", "representations", "counts"):
-        if not isinstance(getattr(experiment, name), tuple) or not getattr(experiment, name):
-            raise ValueError(
-                f"{name} must be a tuple with at least one entry, got {_require.shown(getattr(experiment, name))}."
-            )
-    counts = [_require.whole(count, "counts", 0, 10**6) for count in experiment.counts]
-    if len(set(counts)) < len(counts):
-        raise ValueError(f"counts must differ from one another, got {counts}.")
+    parts = (experiment.tasks, experiment.representations, experiment.counts)
+    whole = all(isinstance(part, tuple) and part for part in parts)
+    counts = [_require.whole(count, "counts") for count in experiment.counts] if whole else []
+    if not counts or len(set(counts)) < len(counts) or min(counts) < 0:
+        raise ValueError("An experiment needs a task, a representation and a count; counts differ and are at least 0.")
     for known in experiment.representations:
         if not isinstance(known, str) or known != "exact":
             try:

@@ -26,6 +26,7 @@ from matplotlib.quiver import Quiver
 from eigenlib import _require
 from eigenlib.eigenoptions import Option
 from eigenlib.gridworld import MOVES, GridWorld
+from eigenlib.worlds import World
 
 SIGNED, COUNTS = "RdBu_r", "magma"  # both readable with every common colour blindness
 WALL, INK, ACCENT = "#8d9299", "#1f2430", "#d1495b"
@@ -85,6 +86,8 @@ def show(fig: Figure, alt: str) -> None:
 
 def require_map(world: GridWorld, *axes: Axes) -> None:
     """A world that can be drawn, and where; or a sentence that says how to make one."""
+    if isinstance(world, World):
+        _ = world.free  # where there is no map, this says so
     _require.instance(world, "world", GridWorld, "make one with GridWorld.named or GridWorld.from_text")
     for ax in axes:
         _require.instance(ax, "ax", Axes, "make some with plots.figure().subplots()")

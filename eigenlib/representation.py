@@ -99,10 +99,10 @@ def learn_successor_representation(
     first = _start_state(world, start)
     marks = [episodes] if snapshots is None else _require_snapshots(snapshots, episodes)
     several = (
-        None if seeds is None else [_require.seed(seed, "seeds") for seed in _require.several(seeds, "seeds", "seeds")]
+        None if seeds is None else list(seeds) if np.iterable(seeds) and not isinstance(seeds, str | bytes) else []
     )
-    streams = [_stream(rng)] if several is None else [_stream(seed) for seed in several]
-    if seeds is not None and (rng is not None or not streams):
+    streams = [_stream(rng)] if several is None else [_stream(_require.seed(seed, "seeds")) for seed in several]
+    if several is not None and (rng is not None or not streams):
         raise ValueError("Give either rng, for one run, or seeds, at least one integer, one for each run.")
 
     from eigenlib import _kernels  # here, not above: it imports numba

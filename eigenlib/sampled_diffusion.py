@@ -223,7 +223,12 @@ def _require_goals(world: World, goals, rng) -> np.ndarray:
         if count > world.n_states:
             raise ValueError(f"{count} goals were asked for, but this world has {world.n_states} states only.")
         return rng.choice(world.n_states, size=count, replace=False)
-    chosen = _require.wholes(_require.several(goals, "goals", "states"), "goals", ("G",))
+    try:
+        chosen = _require.wholes(_require.several(goals, "goals", "states"), "goals", ("G",))
+    except ValueError:
+        raise ValueError(
+            f"goals must be a number of goals to draw or a list of states, got {_require.shown(goals)}."
+        ) from None
     if chosen.min() < 0 or chosen.max() >= world.n_states or len(np.unique(chosen)) < len(chosen):
         raise ValueError(f"goals must be different states, each from 0 to {world.n_states - 1}.")
     return chosen

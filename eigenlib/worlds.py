@@ -219,10 +219,10 @@ class FiniteWorld(World):
 
     def __init__(self, probabilities, name: str = "") -> None:
         """probabilities: p(s′ | s, a) as an (A, S, S) array, or as A matrices of shape (S, S), dense or sparse."""
-        tables = [
-            require_square(table, f"The table of action {a}")
-            for a, table in enumerate(_require.several(probabilities, "probabilities", "one table per action"))
-        ]
+        try:
+            tables = [require_square(table, f"The table of action {a}") for a, table in enumerate(probabilities)]
+        except TypeError:
+            tables = []
         if not tables or len({table.shape for table in tables}) > 1:
             raise ValueError(
                 "A FiniteWorld takes (A, S, S) probabilities: for each action one matrix of the same size."

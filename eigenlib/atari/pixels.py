@@ -15,6 +15,7 @@ import numpy as np
 from eigenlib import _require
 from eigenlib._require import require_generator, require_positive
 from eigenlib.gridworld import ACTIONS, MOVES, GridWorld
+from eigenlib.worlds import World
 
 SIDE = 84  # frames are SIDE × SIDE, as in the paper and in DQN
 
@@ -161,6 +162,8 @@ class PixelMaze:
 
 
 def require_drawable(world: GridWorld) -> None:
+    if isinstance(world, World):
+        _ = world.free  # where there is no map, this says so
     _require.instance(world, "world", GridWorld, "only a map can be drawn")
 
 
