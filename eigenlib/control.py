@@ -88,7 +88,7 @@ def q_learning(
 
     sampler = tuple(np.ascontiguousarray(table) for table in world.sampler)
     successors = _successors(world)
-    unroll = _counted(world.n_actions), _counted(successors[0].shape[1])
+    unroll = _counted(world.n_actions, successors[0].shape[1])
     seeds = np.random.SeedSequence(require_seed(rng))
     streams = seeds.generate_state(runs, np.uint64)  # the first of many are those of few
     q, outcomes = np.zeros((runs, world.n_states, world.n_actions)), np.empty((runs, episodes, 2))
@@ -124,7 +124,7 @@ def evaluate_greedy(
     outcomes = np.empty((*q.shape[:-2], 2))
     tables, filled = q.reshape(-1, *q.shape[-2:]), outcomes.reshape(-1, 2)
     successors = _successors(world)
-    unroll = _counted(world.n_actions), _counted(successors[0].shape[1])
+    unroll = _counted(world.n_actions, successors[0].shape[1])
     _control_kernels.greedy_outcomes(tables, *successors, first, last, discounts, filled, *unroll)
     return outcomes[..., 0], outcomes[..., 1]
 
@@ -212,9 +212,9 @@ def _successors(world: World) -> tuple[np.ndarray, np.ndarray]:
     return places, chances
 
 
-def _counted(number: int):
-    """What the kernels count: a tuple where unrolling pays."""
-    return (0,) * number if number <= 8 else np.zeros(number, np.int8)
+def _counted(*numbers: int):
+    """What the kernels count: tuples of four and four, the usual case, which they unroll; compiled once more for all others."""
+    return tuple((0,) * 4 if set(numbers) == {4} else np.empty(number, np.int8) for number in numbers)
 
 
 def _menu(world: World, options: Sequence[Option]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
