@@ -585,6 +585,23 @@ def test_slips_are_drawn_from_dynamics_as_they_always_were():
         assert state == after
 
 
+def test_a_world_may_change_between_two_questions():
+    """Lesson 07 turns a leak up while it looks on: nothing of the old dynamics may be kept, whatever was changed and how."""
+
+    class Leak(GridWorld):
+        leak, moves = 0.1, np.array([[0, 1, 0, 0], [1, 1, 1, 0]])
+
+        def outcomes(self):
+            return [(1 - self.leak, self.moves), (self.leak, 1 - self.moves)]
+
+    world = Leak.from_text("..")
+    for change in (lambda: None, lambda: setattr(Leak, "leak", 0.3), lambda: Leak.moves.__setitem__((0, 1), 0)):
+        change()
+        close(world.transition_matrix(), table_of(world).mean(axis=0))
+        q = q_learning(world, [], 0, 1, 1, 4000, 0.5, steps=1).q
+        as_likely((q[:, 0] == 0.5).sum(axis=0), 4000, table_of(world)[:, 0, 1] / 4)
+
+
 def test_a_map_in_pieces_may_be_joined_by_outcomes():
     class Joined(GridWorld):
         def outcomes(self):
