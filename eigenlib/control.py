@@ -88,7 +88,7 @@ def q_learning(
 
     sampler = tuple(np.ascontiguousarray(table) for table in world.sampler)
     successors = _successors(world)
-    unroll = _counted(world.n_actions), _counted(successors[0].shape[1])
+    unroll = _counted(world.n_actions, successors[0].shape[1])
     seeds = np.random.SeedSequence(require_seed(rng))
     streams = seeds.generate_state(runs, np.uint64)  # the first of many are those of few
     q, outcomes = np.zeros((runs, world.n_states, world.n_actions)), np.empty((runs, episodes, 2))
@@ -124,7 +124,7 @@ def evaluate_greedy(
     outcomes = np.empty((*q.shape[:-2], 2))
     tables, filled = q.reshape(-1, *q.shape[-2:]), outcomes.reshape(-1, 2)
     successors = _successors(world)
-    unroll = _counted(world.n_actions), _counted(successors[0].shape[1])
+    unroll = _counted(world.n_actions, successors[0].shape[1])
     _control_kernels.greedy_outcomes(tables, *successors, first, last, discounts, filled, *unroll)
     return outcomes[..., 0], outcomes[..., 1]
 
@@ -132,11 +132,11 @@ def evaluate_greedy(
 def optimal_return(world: World, start: Place, goal: Place, gamma: float = 0.9, steps: int = 100) -> float:
     """The most that any policy can expect within an episode: γ^(distance − 1) where nothing slips."""
     first, last = require_task(world, start, goal)
-    value = np.zeros(world.n_states)
+    value, dynamics = np.zeros(world.n_states), world.dynamics
     for _ in _discounts(gamma, steps):
         ahead = gamma * value
         ahead[last] = 1.0
-        value = np.max(sum(chance * ahead[states] for chance, states in world.dynamics), axis=1)
+        value = np.max(sum(chance * ahead[states] for chance, states in dynamics), axis=1)
     return float(value[first])
 
 
@@ -192,30 +192,30 @@ def _successors(world: World) -> tuple[np.ndarray, np.ndarray]:
     Where every action has one outcome, places are those of the A actions, and chances is empty, (0, A, A). Where actions
     slip into what others do, one row, (1, A, A), serves all states.
     """
-    n_states, n_actions, moves = world.n_states, world.n_actions, world.uniform_moves
-    if len(world.dynamics) == 1:
-        return world.dynamics[0][1].astype(np.uint32), np.empty((0, n_actions, n_actions))
+    n_states, n_actions, moves, dynamics = world.n_states, world.n_actions, world.uniform_moves, world.dynamics
+    if len(dynamics) == 1:
+        return dynamics[0][1].astype(np.uint32), np.empty((0, n_actions, n_actions))
     if moves is not None:
         column = {moves[:, a].tobytes(): a for a in range(n_actions)}
-        like = [[column.get(ahead[:, a].tobytes(), -1) for a in range(n_actions)] for _, ahead in world.dynamics]
+        like = [[column.get(ahead[:, a].tobytes(), -1) for a in range(n_actions)] for _, ahead in dynamics]
         if np.min(like) >= 0:
-            shares = [chance * np.eye(n_actions)[at] for (chance, _), at in zip(world.dynamics, like, strict=True)]
+            shares = [chance * np.eye(n_actions)[at] for (chance, _), at in zip(dynamics, like, strict=True)]
             return moves.astype(np.uint32), np.sum(shares, axis=0)[None]
     states = np.arange(n_states)[:, None]
-    pairs = np.stack([states * n_states + ahead for _, ahead in world.dynamics])  # (K, S, A)
+    pairs = np.stack([states * n_states + ahead for _, ahead in dynamics])  # (K, S, A)
     which, slot = np.unique(pairs, return_inverse=True)  # every (s, s′) once, those of a state side by side
     slot = slot.reshape(pairs.shape) - np.searchsorted(which, states * n_states)
     places = np.tile(states, slot.max() + 1).astype(np.uint32)
     chances = np.zeros((n_states, n_actions, places.shape[1]))
-    for (chance, ahead), at in zip(world.dynamics, slot, strict=True):
+    for (chance, ahead), at in zip(dynamics, slot, strict=True):
         np.put_along_axis(places, at, ahead.astype(np.uint32), axis=1)
         chances[states, np.arange(n_actions), at] += chance
     return places, chances
 
 
-def _counted(number: int):
-    """What the kernels count: a tuple where unrolling pays."""
-    return (0,) * number if number <= 8 else np.zeros(number, np.int8)
+def _counted(*numbers: int):
+    """What the kernels count: tuples of four and four, the usual case, which they unroll; compiled once more for all others."""
+    return tuple((0,) * 4 if set(numbers) == {4} else np.empty(number, np.int8) for number in numbers)
 
 
 def _menu(world: World, options: Sequence[Option]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -146,10 +146,10 @@ def follow(
     """
     ((policy,), _), here = require_options(world, [option]), require_state(world.n_states, start, "start")
     steps = None if steps is None else require_positive(steps, "steps", least=0)
-    random, path = np.random.default_rng(require_seed(rng)), [here]
+    random, path, dynamics = np.random.default_rng(require_seed(rng)), [here], world.dynamics
     while policy[here] >= 0 and (steps is None or len(path) <= steps):
-        ways = [int(ahead[here, policy[here]]) for _, ahead in world.dynamics]
-        chances = [_of(chance, here, policy[here]) for chance, _ in world.dynamics]
+        ways = [int(ahead[here, policy[here]]) for _, ahead in dynamics]
+        chances = [_of(chance, here, policy[here]) for chance, _ in dynamics]
         here = ways[0] if len(ways) == 1 else ways[random.choice(len(ways), p=chances)]
         path.append(here)
     return np.array(path)
@@ -341,9 +341,10 @@ def _compiled_action_values(world: World, purposes: np.ndarray, gamma: float, ro
     """The same by the same sweeps, one eigenpurpose in each thread: with a single outcome the same to the last digit."""
     from eigenlib import _kernels  # here, not above: it imports numba
 
-    ways = np.array([ahead for _, ahead in world.dynamics], dtype=np.int32)
-    shape = ways.shape[1:] if any(np.ndim(chance) for chance, _ in world.dynamics) else (1, 1)
-    chances = np.array([np.broadcast_to(chance, shape) for chance, _ in world.dynamics])
+    dynamics = world.dynamics
+    ways = np.array([ahead for _, ahead in dynamics], dtype=np.int32)
+    shape = ways.shape[1:] if any(np.ndim(chance) for chance, _ in dynamics) else (1, 1)
+    chances = np.array([np.broadcast_to(chance, shape) for chance, _ in dynamics])
     q = np.empty((purposes.shape[1], world.n_actions, world.n_states))
 
     def run(k: int) -> None:

@@ -178,7 +178,9 @@ class GridWorld(World):
                     "be left: turn it or open the wall."
                 )
             targets[np.ix_(doors, np.arange(len(ACTIONS)) != action)] = -1
-        return np.where(targets < 0, here, targets)
+        moves = np.where(targets < 0, here, targets)
+        moves.flags.writeable = False  # dynamics of one's own belong into outcomes()
+        return moves
 
     def outcomes(self) -> list[Outcome]:
         """What an action can do: (probability, (S, A) next states), probabilities summing to 1 (see `worlds.py`)."""

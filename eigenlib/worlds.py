@@ -53,7 +53,7 @@ class Sampler(NamedTuple):
 
 
 class World:
-    """S states, A actions, and what actions do there. A world does not change: what `outcomes` said is kept."""
+    """S states, A actions, and what actions do there."""
 
     n_states: int
     n_actions: int
@@ -63,65 +63,38 @@ class World:
         """What an action can do: (probability, (S, A) next states) pairs; see the module's docstring."""
         raise NotImplementedError(f"{type(self).__name__} must say in outcomes() what its actions do.")
 
-    @cached_property
+    @property
     def dynamics(self) -> list[Outcome]:
         """What `outcomes` says, checked and brought into one form: all functions look here.
 
         Chances that are the same everywhere are a float. Outcomes that never happen are left out, and one that cannot
         happen in (s, a) leads where the likeliest one does: who follows all ways need not look at their chances.
         """
-        shape = require_positive(self.n_states, "n_states"), require_positive(self.n_actions, "n_actions")
-        try:
-            pairs = [(chance, states) for chance, states in self.outcomes()]
-        except TypeError:
-            raise ValueError("outcomes() must return (probability, next states) pairs.") from None
-        found = [(_chance(chance, shape), _next_states(states, shape)) for chance, states in pairs]
-        found = [(chance, states) for chance, states in found if np.any(chance > 0)]
-        total = np.broadcast_to(sum(chance for chance, _ in found), shape)
-        worst = np.unravel_index(np.argmax(np.abs(total - 1)), shape)
-        if not abs(total[worst] - 1) <= _ROUNDING:
-            raise ValueError(
-                f"The probabilities of outcomes() must sum to 1 for every state and action, but in state {worst[0]} those of "
-                f"action {worst[1]} sum to {total[worst]:.6g}."
-            )
-        if any(np.ndim(chance) and not np.all(chance) for chance, _ in found):
-            chances = np.stack([np.broadcast_to(chance, shape) for chance, _ in found])
-            ways = np.stack([states for _, states in found])
-            likeliest = np.take_along_axis(ways, chances.argmax(axis=0)[None], axis=0)[0]
-            found = [(chance, np.where(chance > 0, states, likeliest)) for chance, states in found]
-        return found
+        return self._now.pairs
 
-    @cached_property
+    @property
     def sampler(self) -> Sampler:
-        """The same as tables to draw from. One outcome needs no draw.
+        """The same as tables to draw from. One outcome needs no draw."""
+        return self._now.sampler
 
-        The last outcome stands first. For slips that is the order right, ahead, left, in which this library has always drawn
-        them, so that what a seed gave stays what it gives.
-        """
-        chances, ways = zip(*self.dynamics[-1:], *self.dynamics[:-1], strict=True)
-        shape = len(ways) - 1, self.n_states, self.n_actions
-        if any(np.ndim(chance) for chance in chances):
-            upto = np.cumsum([np.broadcast_to(chance, shape[1:]) for chance in chances[:-1]], axis=0)
-        else:
-            upto = np.broadcast_to(np.cumsum(chances[:-1]).reshape(-1, 1, 1), shape)
-        return Sampler(ways[0][None] if len(ways) == 1 else np.stack(ways), upto)
-
-    @cached_property
+    @property
     def uniform_moves(self) -> np.ndarray | None:
         """(S, A) moves among which the uniform policy walks with equal chances, if it does; else None.
 
         It does where all outcomes lead to the same states in another order. Slips are such: one who chooses every direction
         equally often and then slips to a side still goes in every direction equally often.
         """
-        if len(self.dynamics) == 1:
-            return self.dynamics[0][1]
-        if any(np.ndim(chance) for chance, _ in self.dynamics):
-            return None
-        moves = self.outcomes()[0][
-            1
-        ]  # of the first pair even if it never happens: on a map they are the moves themselves
-        ordered = np.sort(moves, axis=1)
-        return moves if all((np.sort(states, axis=1) == ordered).all() for _, states in self.dynamics) else None
+        return self._now.uniform_moves
+
+    @property
+    def _now(self) -> _Dynamics:
+        """A world may change between two questions, so outcomes() is asked each time; only a new answer is checked."""
+        said, kept = self.outcomes(), self.__dict__.get("_kept")
+        said = list(said) if np.iterable(said) else said
+        if kept is None or not kept.still(said, (self.n_states, self.n_actions)):
+            shape = require_positive(self.n_states, "n_states"), require_positive(self.n_actions, "n_actions")
+            kept = self.__dict__["_kept"] = _Dynamics(said, shape)
+        return kept
 
     def transition_matrix(self, policy=None, sparse_result: bool = False):
         """(S, S) row-stochastic T[s, s′] under `policy`, (S, A) probabilities; None is the uniform random policy."""
@@ -214,6 +187,65 @@ def require_world(world: World) -> None:
     _require.instance(world, "world", World, "GridWorld.named, GridWorld.from_text and FiniteWorld make one")
 
 
+class _Dynamics:
+    """What outcomes() said, checked, and what follows from it."""
+
+    def __init__(self, said, shape: tuple[int, int]) -> None:
+        try:
+            pairs = [(chance, states) for chance, states in said]
+        except TypeError:
+            raise ValueError("outcomes() must return (probability, next states) pairs.") from None
+        self.shape, self.said = (
+            shape,
+            [(_chance(chance, shape), _next_states(states, shape)) for chance, states in pairs],
+        )
+        found = [(chance, states) for chance, states in self.said if np.any(chance > 0)]
+        total = np.broadcast_to(sum(chance for chance, _ in found), shape)
+        worst = np.unravel_index(np.argmax(np.abs(total - 1)), shape)
+        if not abs(total[worst] - 1) <= _ROUNDING:
+            raise ValueError(
+                f"The probabilities of outcomes() must sum to 1 for every state and action, but in state {worst[0]} those of "
+                f"action {worst[1]} sum to {total[worst]:.6g}."
+            )
+        if any(np.ndim(chance) and not np.all(chance) for chance, _ in found):
+            chances = np.stack([np.broadcast_to(chance, shape) for chance, _ in found])
+            ways = np.stack([states for _, states in found])
+            likeliest = np.take_along_axis(ways, chances.argmax(axis=0)[None], axis=0)[0]
+            found = [(chance, np.where(chance > 0, states, likeliest)) for chance, states in found]
+        self.pairs = found
+
+    def still(self, said, shape: tuple[int, int]) -> bool:
+        """Whether a later answer is the same; anything odd is not, and will be checked."""
+        try:
+            return shape == self.shape and all(
+                np.array_equal(chance, c) and (states is s or np.array_equal(states, s))
+                for (chance, states), (c, s) in zip(said, self.said, strict=True)
+            )
+        except (TypeError, ValueError):
+            return False
+
+    @cached_property
+    def sampler(self) -> Sampler:
+        # The last outcome stands first. For slips that is the order right, ahead, left, in which this library has always
+        # drawn them, so that what a seed gave stays what it gives.
+        chances, ways = zip(*self.pairs[-1:], *self.pairs[:-1], strict=True)
+        if any(np.ndim(chance) for chance in chances):
+            upto = np.cumsum([np.broadcast_to(chance, self.shape) for chance in chances[:-1]], axis=0)
+        else:
+            upto = np.broadcast_to(np.cumsum(chances[:-1]).reshape(-1, 1, 1), (len(ways) - 1, *self.shape))
+        return Sampler(ways[0][None] if len(ways) == 1 else np.stack(ways), upto)
+
+    @cached_property
+    def uniform_moves(self) -> np.ndarray | None:
+        if len(self.pairs) == 1:
+            return self.pairs[0][1]
+        if any(np.ndim(chance) for chance, _ in self.pairs):
+            return None
+        moves = self.said[0][1]  # of the first pair even if it never happens: on a map they are the moves themselves
+        ordered = np.sort(moves, axis=1)
+        return moves if all((np.sort(states, axis=1) == ordered).all() for _, states in self.pairs) else None
+
+
 class FiniteWorld(World):
     """A world given by its table of probabilities."""
 
@@ -297,7 +329,7 @@ def _chance(chance, shape: tuple[int, int]) -> float | np.ndarray:
         )
     if not (chance >= 0).all():
         raise ValueError("The probabilities of outcomes() must be numbers that are not negative.")
-    return float(chance.flat[0]) if (chance == chance.flat[0]).all() else chance
+    return float(chance.flat[0]) if (chance == chance.flat[0]).all() else chance.copy()
 
 
 def _next_states(states, shape: tuple[int, int]) -> np.ndarray:
@@ -312,7 +344,8 @@ def _next_states(states, shape: tuple[int, int]) -> np.ndarray:
             f"The next states of outcomes() must be states, from 0 to {shape[0] - 1}; they range from {states.min()} to "
             f"{states.max()}."
         )
-    return states.astype(np.int64, copy=False)
+    # A copy, unless nobody can change the array: the next answer of outcomes() is compared with this one.
+    return states.astype(np.int64, copy=states.flags.writeable)
 
 
 def _start_of(env, n_states: int, label: str) -> np.ndarray:

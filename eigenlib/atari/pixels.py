@@ -89,6 +89,7 @@ class PixelMaze:
         require_drawable(world)
         self.name, self.n_actions = world.name or "own map", world.n_actions
         self.action_names = ACTIONS if self.n_actions == len(ACTIONS) else tuple(map(str, range(self.n_actions)))
+        self.ways, self.upto = world.sampler
         self.frames = draw(world)  # (S, 84, 84)
         self.frames.flags.writeable = False  # frame() hands out views
         self.rng = require_generator(seed)
@@ -104,8 +105,7 @@ class PixelMaze:
         moves = np.ascontiguousarray(self.world.next_state, dtype="<i8").tobytes()
         marks = hashlib.sha256(moves + self.frames.tobytes()).hexdigest()[:16]
         about = {"game": self.name, "moves_and_frames": marks, "slip": self.world.slip, "steps": self.steps}
-        ways, upto = self.world.sampler
-        own = hashlib.sha256(ways.astype("<i8").tobytes() + upto.astype("<f8").tobytes()).hexdigest()[:16]
+        own = hashlib.sha256(self.ways.astype("<i8").tobytes() + self.upto.astype("<f8").tobytes()).hexdigest()[:16]
         return about if self._as_drawn() else about | {"outcomes": own}
 
     def _as_drawn(self) -> bool:
@@ -133,9 +133,8 @@ class PixelMaze:
             raise ValueError(f"{self.name} has the actions 0 to {self.n_actions - 1}, not {action!r}.")
         if self.over:
             raise RuntimeError(f"This episode of {self.name} is over: call reset() before acting again.")
-        ways, upto = self.world.sampler
-        way = int((self.rng.random() >= upto[:, self.state, action]).sum()) if len(upto) else 0
-        self.state = int(ways[way, self.state, action])
+        way = int((self.rng.random() >= self.upto[:, self.state, action]).sum()) if len(self.upto) else 0
+        self.state = int(self.ways[way, self.state, action])
         self.decisions += 1
         return 0.0
 
