@@ -7,7 +7,7 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && exit; done; echo python3)
 
 .DEFAULT_GOAL := help
-.PHONY: help report test lab notebooks readme student bench doctor clean
+.PHONY: help report test lab notebooks portable readme student bench doctor clean
 
 help:  ## this list
 	@grep -hE '^[a-z]+:.*##' Makefile | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "make %-10s %s\n", $$1, $$2}'
@@ -25,6 +25,9 @@ lab: $(READY)  ## open JupyterLab on notebook 00
 notebooks: $(READY)  ## execute the notebooks in place and store their outputs, then bring the README up to date
 	@$(BIN)/eigenlib notebooks $(ARGS)
 	@$(BIN)/eigenlib readme
+
+portable: $(READY)  ## execute the notebooks as on other CPUs: does any text or verdict differ?
+	@$(BIN)/eigenlib portable $(ARGS)
 
 readme: $(READY)  ## bring the README's tables and pictures up to date with the stored notebooks
 	@$(BIN)/eigenlib readme $(ARGS)

@@ -1,4 +1,4 @@
-"""The `eigenlib` command: `eigenlib report | notebooks | readme | student | grade | reference | atari | doctor`."""
+"""The `eigenlib` command: `eigenlib report | notebooks | portable | readme | student | grade | reference | atari | doctor`."""
 
 from __future__ import annotations
 
@@ -110,6 +110,14 @@ def _parser() -> argparse.ArgumentParser:
     refresh.add_argument("--only", help="notebooks by number or name, separated by commas: 02,05")
     refresh.set_defaults(run=_notebooks)
 
+    portable = commands.add_parser("portable", help="execute the notebooks as on other CPUs and compare what they say")
+    portable.add_argument("--only", help="notebooks by number or name, separated by commas: 02,05")
+    portable.add_argument("--machines", help="machines by name, separated by commas: haswell,nehalem (default: all)")
+    portable.add_argument(
+        "--jobs", type=int, default=min(os.cpu_count() or 1, 4), metavar="N", help="notebooks at a time"
+    )
+    portable.set_defaults(run=_portable)
+
     readme = commands.add_parser("readme", help="bring the README's tables and pictures up to date with the notebooks")
     readme.add_argument("--check", action="store_true", help="change nothing; exit 1 if something is out of date")
     readme.set_defaults(run=_readme)
@@ -210,6 +218,17 @@ def _notebooks(options: argparse.Namespace) -> int:
     finally:
         minutes.note(seconds, [lesson.name for lesson in lessons()])
     return int(failed > 0)
+
+
+def _portable(options: argparse.Namespace) -> int:
+    from eigenlib import portable
+    from eigenlib.notebooks import lessons
+
+    if options.jobs < 1:
+        raise UsageProblem(f"--jobs must be at least 1, got {options.jobs}.")
+    machines = _words(options.machines) or list(portable.MACHINES)
+    same = portable.examine(lessons(_words(options.only)), machines, options.jobs, lambda line: print(line, flush=True))
+    return int(not same)
 
 
 def _readme(options: argparse.Namespace) -> int:

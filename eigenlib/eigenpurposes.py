@@ -141,6 +141,18 @@ def canonical_basis(basis: np.ndarray) -> np.ndarray:
     return chosen
 
 
+def rotated(purposes: Eigenpurposes, rng: int | np.random.Generator, tolerance: float = 1e-8) -> Eigenpurposes:
+    """The same eigenspaces, in each that a value shares a basis drawn at random: as right as the canonical one (notebook 05).
+
+    What differs from one such draw to the next is owed to the choice of a basis, not to the world.
+    """
+    rng, vectors = np.random.default_rng(rng), purposes.vectors.copy()
+    for group in eigenspaces(purposes.values, tolerance):
+        if len(group) > 1:
+            vectors[:, group] = vectors[:, group] @ np.linalg.qr(rng.normal(size=(len(group), len(group))))[0]
+    return Eigenpurposes(purposes.values, fix_signs(vectors))
+
+
 def fix_signs(vectors: np.ndarray) -> np.ndarray:
     """(S, k) with each column's first entry of (nearly) largest size made positive.
 

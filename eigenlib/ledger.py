@@ -50,11 +50,13 @@ def record(
     part: str = "",
     unit: str = "",
     note: str = "",
+    digits: int = 3,
 ) -> None:
     """Enter a measurement for a claim and show it as one line.
 
     holds, partly: comparisons made on the measurement; `partly` counts only where `holds` is false.
     criterion: that comparison in words.  spread: (low, high) over seeds or states.  part: which case, if a claim has several.
+    digits: how many are shown; fewer where they differ between machines, as after a training in single precision.
     """
     if not isinstance(claim, str) or claim not in claims():
         raise ValueError(f"The ledger has no claim {claim!r}; it knows {', '.join(claims())}.")
@@ -76,6 +78,7 @@ def record(
         "criterion": criterion,
         "verdict": verdict,
         "note": note,
+        "digits": digits,
     }
     line = f"{VERDICTS[verdict]} {verdict}: {claim}{f' ({part})' if part else ''} · {measured(entry)} · {criterion}"
     _show(line + (f" · {note}" if note else ""), "record", entry, f"ledger {verdict.replace(' ', '-')}")
@@ -112,19 +115,20 @@ def _require_finite(value: float, what: str) -> None:
         ) from None
 
 
-def rounded(value: float) -> str:
-    """Three significant digits; below 1e-10 only the bound, because the digits there are rounding noise."""
+def rounded(value: float, digits: int = 3) -> str:
+    """Three significant digits or fewer; below 1e-10 only the bound, because the digits there are rounding noise."""
     value = _require.real(value, "value")
     if value and abs(value) < 1e-10:
         return "under 1e-10"
+    if digits < 3:
+        value = float(f"{value:.{digits}g}")
     return f"{value:,.0f}" if abs(value) >= 999.5 else f"{value:.3g}"
 
 
 def measured(entry: dict[str, Any]) -> str:
     """A record's value with spread and unit, as text."""
-    text = rounded(entry["value"])
-    if entry["spread"]:
-        text += f" [{rounded(entry['spread'][0])}, {rounded(entry['spread'][1])}]"
+    value, *spread = (rounded(number, entry.get("digits", 3)) for number in (entry["value"], *(entry["spread"] or ())))
+    text = value + (f" [{', '.join(spread)}]" if spread else "")
     return f"{text} {entry['unit']}".strip()
 
 

@@ -17,6 +17,7 @@ from eigenlib.eigenpurposes import (
     fix_signs,
     match_signs,
     principal_cosines,
+    rotated,
 )
 from eigenlib.gridworld import GridWorld
 from eigenlib.representation import laplacian, successor_representation
@@ -295,6 +296,20 @@ def test_eigenspaces_group_equal_neighbours():
     groups = eigenspaces(np.array([3.0, 2.0, 2.0 - 1e-10, 1.0, 0.5, 0.5]))
     assert [list(group) for group in groups] == [[0], [1, 2], [3], [4, 5]]
     assert [list(group) for group in eigenspaces(np.array([1.0, 1.1, 5.0]), tolerance=0.2)] == [[0, 1], [2]]
+
+
+def test_rotating_turns_what_is_arbitrary_and_nothing_else():
+    """The square room's planes turn, differently at each draw; spaces, single vectors and orthogonality stay."""
+    exact = extract_eigenpurposes(laplacian_of("open_room"), first="smallest")
+    one, other, again = (rotated(exact, seed) for seed in (0, 1, 0))
+    np.testing.assert_array_equal(one.vectors, again.vectors)
+    np.testing.assert_allclose(one.vectors.T @ one.vectors, np.eye(len(one.values)), atol=1e-12)
+    np.testing.assert_allclose(alignment(one.vectors, exact), 1, atol=1e-12)
+    single = np.concatenate([group for group in eigenspaces(exact.values) if len(group) == 1])
+    for reference in (exact.vectors, other.vectors):
+        cosines = np.abs((one.vectors * reference).sum(axis=0))
+        assert cosines[single] == pytest.approx(1, abs=1e-12)
+        assert 0.2 < np.median(np.delete(cosines, single)) < 0.95
 
 
 def test_alignment_does_not_depend_on_the_basis_of_a_repeated_eigenvalue():

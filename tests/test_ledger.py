@@ -53,6 +53,18 @@ def test_verdict_follows_from_the_comparison(holds, partly, verdict):
     assert text.startswith(f"{ledger.VERDICTS[verdict]} {verdict}: corners")
 
 
+@pytest.mark.parametrize(
+    ("digits", "shown"), [(1, "10 [9, 1,000] times"), (2, "11 [9.2, 1,200] times"), (3, "11.3 [9.21, 1,234] times")]
+)
+def test_fewer_digits_are_shown_where_machines_differ_in_them(digits, shown):
+    text, meta = entered(
+        ledger.record, "corners", 11.324, holds=True, criterion="c", spread=(9.21, 1234), unit="times", digits=digits
+    )
+    assert shown in text
+    assert ledger.measured(meta["record"]) == shown
+    assert meta["record"]["value"] == 11.324
+
+
 def test_text_is_rounded_and_metadata_is_whole():
     text, meta = entered(
         ledger.record, "corners", math.pi, holds=True, criterion="c", spread=(2 / 3, 4.00001), unit="tiles"

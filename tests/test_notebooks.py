@@ -131,9 +131,10 @@ def test_papermill_reproduces_the_stored_numbers(lesson, tmp_path_factory, recor
     assert outcome.failure is None
     fresh, stored = ledger.collect(nbformat.read(outcome.output, as_version=4)), ledger.collect(lesson.notebook)
     for kind in ("record", "result"):
-        assert [entry["value"] for entry in fresh[kind]] == pytest.approx(
-            [e["value"] for e in stored[kind]], rel=1e-6, abs=1e-8
-        )
+        for entry, was in zip(fresh[kind], stored[kind], strict=True):
+            # what is shown with fewer digits than usual differs between machines: half of the last digit is allowed
+            rel = 1e-6 if was.get("digits", 3) == 3 else 0.5 * 10 ** (1 - was["digits"])
+            assert entry["value"] == pytest.approx(was["value"], rel=rel, abs=1e-8)
     assert [entry["verdict"] for entry in fresh["record"]] == [entry["verdict"] for entry in stored["record"]]
     assert [entry["at_most"] for entry in fresh["check"]] == [entry["at_most"] for entry in stored["check"]]
     assert exercises.collect(nbformat.read(outcome.output, as_version=4)) == exercises.collect(lesson.notebook)
