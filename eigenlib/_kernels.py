@@ -14,7 +14,7 @@ THREADS: int = config.NUMBA_NUM_THREADS  # type: ignore[attr-defined]  # the cor
 
 # Plain integers would do in Python, but numba turns uint64 ∘ int64 into float64: every constant here is a uint64.
 _GOLDEN, _MIX1, _MIX2 = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
-_27, _30, _31, _32 = np.uint64(27), np.uint64(30), np.uint64(31), np.uint64(32)
+_11, _27, _30, _31, _32 = np.uint64(11), np.uint64(27), np.uint64(30), np.uint64(31), np.uint64(32)
 
 
 @njit(inline="always")
@@ -31,14 +31,25 @@ def below(bits, n):
     return np.int64(((bits >> _32) * np.uint64(n)) >> _32)
 
 
+@njit(inline="always")
+def outcome(stream, upto, s, action):
+    """The outcome that this state of the stream draws: the first k with draw < upto[k], (K − 1, S, A), else the last."""
+    draw = (scramble(stream) >> _11) * 2.0**-53
+    k = 0
+    while k < len(upto) and draw >= upto[k, s, action]:
+        k += 1
+    return k
+
+
 @njit(cache=True, nogil=True)
-def td_episodes(psi, visits, moves, start, episodes, steps, step_size, decay, gamma, stream):
+def td_episodes(psi, visits, ways, upto, start, episodes, steps, step_size, decay, gamma, stream):
     """`episodes` more episodes of Alg. 2, in place; returns the stream for the next call.
 
-    psi: (S, S).  visits: (S,) updates of each row so far, kept only if decay ≠ 0.  moves: (S, A).  start: −1 for random.
-    A slip needs no draw of its own: it turns a uniformly chosen direction into a uniformly chosen direction.
+    psi: (S, S).  visits: (S,) updates of each row so far, kept only if decay ≠ 0.  ways, upto: a `worlds.Sampler`, of one
+    outcome wherever no second draw is needed.  start: −1 for random.
     """
-    n_states, n_actions = moves.shape
+    n_outcomes, n_states, n_actions = ways.shape
+    moves = ways[0]
     rate = step_size
     for _ in range(episodes):
         s = start
@@ -47,7 +58,11 @@ def td_episodes(psi, visits, moves, start, episodes, steps, step_size, decay, ga
             s = below(scramble(stream), n_states)
         for _ in range(steps):
             stream += _GOLDEN
-            s_next = moves[s, below(scramble(stream), n_actions)]
+            action = below(scramble(stream), n_actions)
+            s_next = moves[s, action]
+            if n_outcomes > 1:
+                stream += _GOLDEN
+                s_next = ways[outcome(stream, upto, s, action), s, action]
             if decay != 0.0:
                 visits[s] += 1
                 rate = step_size / visits[s] ** decay
@@ -67,29 +82,29 @@ def td_episodes(psi, visits, moves, start, episodes, steps, step_size, decay, ga
 
 
 @njit(cache=True, nogil=True)
-def climb(moves, purpose, slip, gamma, rounding, q):
+def climb(ways, chances, purpose, gamma, rounding, q):
     """Value iteration from zero for one eigenpurpose, (S,), into q, (A, S): see eigenoptions.py.
 
-    moves: (S, A), in the order of directions, so that a slip of action a leads where a − 1 or a + 1 does.
+    ways: (K, S, A) next states.  chances: (K, S, A), or (K, 1, 1) where they are the same everywhere.
     """
-    n_states, n_actions = moves.shape
-    keep, turn = 1.0 - slip, slip / 2
+    n_outcomes, n_states, n_actions = ways.shape
+    varying = chances.shape[1] > 1 or chances.shape[2] > 1
     value, better = np.zeros(n_states), np.zeros(n_states)
-    height, ahead = np.empty(n_actions), np.empty(n_actions)
     changed = True
     while changed:
         changed = False
         for s in range(n_states):
-            for a in range(n_actions):
-                s_next = moves[s, a]
-                height[a], ahead[a] = purpose[s_next], value[s_next]
             best = 0.0
             for a in range(n_actions):
-                reward, v = height[a], ahead[a]
-                if slip > 0.0:
-                    left, right = a - 1, (a + 1) % n_actions  # index −1 is the last
-                    reward = keep * reward + turn * height[left] + turn * height[right]
-                    v = keep * v + turn * ahead[left] + turn * ahead[right]
+                s_next = ways[0, s, a]
+                reward, v = purpose[s_next], value[s_next]
+                if n_outcomes > 1:
+                    reward, v = 0.0, 0.0
+                    for k in range(n_outcomes):
+                        s_next = ways[k, s, a]
+                        chance = chances[k, s, a] if varying else chances[k, 0, 0]
+                        reward += chance * purpose[s_next]
+                        v += chance * value[s_next]
                 q[a, s] = reward - purpose[s] + gamma * v
                 best = max(best, q[a, s])
             better[s] = best

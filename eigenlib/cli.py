@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import argparse
 import ast
+import contextlib
+import difflib
+import math
 import os
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -19,13 +23,41 @@ class UsageProblem(ValueError):
     """Something on the command line that cannot be; shown as one sentence."""
 
 
+class _Parser(argparse.ArgumentParser):
+    """argparse, with what it has to say in one sentence of ours."""
+
+    def error(self, message: str):
+        name, _, said = message.removeprefix("argument ").partition(": ")
+        unknown = re.match(r"invalid choice: '(.*)' \(choose from (.*)\)", said)
+        if unknown:
+            word, known = unknown[1], re.findall(r"[\w-]+", unknown[2])
+            near = difflib.get_close_matches(word, known, n=1)
+            raise UsageProblem(
+                f"There is no {name} {word!r}: "
+                + (f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}.")
+            )
+        if not message.startswith("argument "):
+            name, said = "", message
+        for theirs, ours in (
+            ("invalid int value:", "must be a whole number, got"),
+            ("invalid float value:", "must be a number, got"),
+        ):
+            said = said.replace(theirs, ours)
+        sentence = f"{name.split('/')[-1]} {said}".strip().replace("\n", " ")
+        raise UsageProblem(f"{sentence[0].upper()}{sentence[1:]}; see {self.prog} --help.")
+
+
 def main(arguments: list[str] | None = None) -> int:
-    parser = _parser()
-    options = parser.parse_args(arguments)
-    if options.command is None:
-        parser.print_help()
-        return 2
+    for stream in (sys.stdout, sys.stderr):  # a terminal that knows no φ shows a question mark, and goes on
+        with contextlib.suppress(AttributeError, ValueError):
+            stream.reconfigure(errors="replace")  # type: ignore[union-attr]
     try:
+        parser = _parser()
+        options = parser.parse_args(arguments)
+        if options.command is None:
+            parser.print_help()
+            return 2
+        _require_values(vars(options))
         return options.run(options)
     except KeyboardInterrupt:
         print("\neigenlib: stopped by you; what was finished is kept, and nothing is half-written.", file=sys.stderr)
@@ -34,16 +66,30 @@ def main(arguments: list[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except (ValueError, OSError) as problem:
-        print(f"eigenlib: {problem}", file=sys.stderr)
+        said = str(problem)
+        if isinstance(problem, OSError) and problem.strerror and problem.filename is not None:
+            said = f"The path {os.fsdecode(problem.filename)[:200]!r} cannot be used: {problem.strerror.lower()}."
+        print(f"eigenlib: {' '.join(said.split())}", file=sys.stderr)
         return 2
 
 
+def _require_values(options: dict[str, Any]) -> None:
+    """What no option may be: a number that is none, text that no file can have for a name."""
+    for name, value in options.items():
+        for one in value if isinstance(value, list) else [value]:
+            option = name if name in ("step", "game", "name", "submissions") else f"--{name.replace('_', '-')}"
+            if isinstance(one, float) and not math.isfinite(one):
+                raise UsageProblem(f"{option} must be a finite number, got {one}.")
+            if isinstance(one, int) and abs(one) >= 2**63:
+                raise UsageProblem(f"{option} must be a number of a sensible size, got one of {len(str(one))} digits.")
+            if isinstance(one, str) and ("\0" in one or (not one and name != "only")):
+                raise UsageProblem(f"{option} must be given something: {one!r} is no name.")
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="eigenlib", description="Eigenoptions, from a maze to Atari: course and report."
-    )
+    parser = _Parser(prog="eigenlib", description="Eigenoptions, from a maze to Atari: course and report.")
     parser.add_argument("--version", action="version", version=f"eigenlib {__version__}")
-    commands = parser.add_subparsers(dest="command", title="commands")
+    commands = parser.add_subparsers(dest="command", title="commands", metavar="command")
 
     report = commands.add_parser("report", help="execute the notebooks and write one offline HTML report")
     report.add_argument(
@@ -159,9 +205,9 @@ def _notebooks(options: argparse.Namespace) -> int:
     from eigenlib import minutes
     from eigenlib.notebooks import lessons, refresh
 
-    failed, seconds = 0, {}
+    failed, seconds, chosen = 0, {}, lessons(_words(options.only))
     try:
-        for lesson in lessons(_words(options.only)):
+        for lesson in chosen:
             busy = minutes.busy()
             outcome = refresh(lesson)
             failed += outcome.failure is not None
@@ -288,13 +334,16 @@ def _words(text: str | None) -> list[str] | None:
 def _parameters(pairs: list[str], file: str | None) -> dict[str, Any]:
     """Parameters from a file, then from -p, which wins."""
     found: dict[str, Any] = {}
+    if file is not None and Path(file).is_file() and Path(file).stat().st_size > 2**20:
+        raise UsageProblem(f"{file} is larger than any list of parameters: it must have at most 1 MB.")
     if file is not None:
         import yaml
 
         try:
             loaded = yaml.safe_load(Path(file).read_text(encoding="utf-8"))
-        except (yaml.YAMLError, UnicodeDecodeError) as problem:
-            raise UsageProblem(f"{file} is neither YAML nor JSON: {' '.join(str(problem).split())}") from None
+        except (yaml.YAMLError, ValueError, RecursionError) as problem:
+            said = " ".join(str(problem).split()).rstrip(".")
+            raise UsageProblem(f"{file} is neither YAML nor JSON: {said}.") from None
         if not isinstance(loaded, dict):
             raise UsageProblem(f"{file} must hold names and values, such as 'GAMMA: 0.9'.")
         found.update(loaded)

@@ -1,9 +1,9 @@
 """Do eigenoptions earn? Q-learning that explores with options (§4.1, Fig. 4 and appendix; notebook 06).
 
 Entering the goal pays 1 and ends the episode, everything else pays 0; after `steps` steps the episode ends in any case. The
-*behaviour* chooses uniformly among the four actions and the options that can start where it stands, and an option, once
+*behaviour* chooses uniformly among the actions and the options that can start where it stands, and an option, once
 chosen, runs until it terminates, enters the goal, or the episode ends. What is *learned* is another policy, the greedy one
-over the four actions alone, so options shape where the agent goes and nothing else. After every step s, a → s′, whether an
+over the actions alone, so options shape where the agent goes and nothing else. After every step s, a → s′, whether an
 option took it or not,
 
     Q(s, a) ← Q(s, a) + α (r + γ max_a′ Q(s′, a′) − Q(s, a)),        Q = 0 at first, and always 0 in the goal.
@@ -28,14 +28,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from operator import index
 from typing import Literal, NamedTuple
 
 import numpy as np
 
+from eigenlib import _require
+from eigenlib._require import (
+    require_discount,
+    require_floats,
+    require_positive,
+    require_rate,
+    require_seed,
+    require_state,
+)
 from eigenlib.eigenoptions import Option, require_options
-from eigenlib.gridworld import GridWorld
-from eigenlib.representation import require_discount, require_positive, require_seed
+from eigenlib.worlds import World, require_world
 
 Place = int | tuple[int, int]  # a state's number, or its (row, column) on the map, counted from 0
 Duration = int | Literal["2017"] | None
@@ -50,7 +57,7 @@ class Learned(NamedTuple):
 
 
 def q_learning(
-    world: GridWorld,
+    world: World,
     options: Sequence[Option],
     start: Place,
     goal: Place,
@@ -62,7 +69,7 @@ def q_learning(
     rng: int | np.random.Generator | None = None,
     option_duration: Duration = None,
 ) -> Learned:
-    """Off-policy Q-learning over the four actions, exploring with options too (§4.1; notebook 06).
+    """Off-policy Q-learning over the actions, exploring with options too (§4.1; notebook 06).
 
     options: any number, also none.  start, goal: states, or (row, column) pairs.  step_size: α in (0, 1].  γ in [0, 1).
     rng: an integer seed, or a Generator to draw one from; None is seed 0. Run k is the same however many runs and threads
@@ -74,23 +81,22 @@ def q_learning(
     first, last = require_task(world, start, goal)
     episodes, runs = require_positive(episodes, "episodes"), require_positive(runs, "runs")
     discounts = _discounts(gamma, steps)
-    if not 0.0 < step_size <= 1.0:
-        raise ValueError(f"step_size (α) must lie in (0, 1], got {step_size!r}; the paper uses 0.1.")
+    rates = require_rate(step_size, "step_size (α)"), float(gamma)
     behaviour = *_menu(world, options), *_duration(option_duration, len(discounts))
 
     from eigenlib import _control_kernels, _kernels  # here, not above: they import numba
 
-    moves, slip = np.ascontiguousarray(world.next_state, dtype=np.int64), float(world.slip)
-    rates, shares = (float(step_size), float(gamma)), _shares(world.slip)
-    streams = np.random.SeedSequence(require_seed(rng)).generate_state(
-        runs, np.uint64
-    )  # the first of many are those of few
+    sampler = tuple(np.ascontiguousarray(table) for table in world.sampler)
+    successors = _successors(world)
+    unroll = _counted(world.n_actions, successors[0].shape[1])
+    seeds = np.random.SeedSequence(require_seed(rng))
+    streams = seeds.generate_state(runs, np.uint64)  # the first of many are those of few
     q, outcomes = np.zeros((runs, world.n_states, world.n_actions)), np.empty((runs, episodes, 2))
 
+    rest = sampler, *behaviour, (first, last), rates, discounts, successors, unroll
+
     def learn(some: slice) -> None:
-        _control_kernels.q_runs(
-            q[some], outcomes[some], streams[some], moves, slip, *behaviour, (first, last), rates, discounts, shares
-        )
+        _control_kernels.q_runs(q[some], outcomes[some], streams[some], *rest)
 
     pieces = min(runs, 8 * _kernels.THREADS)  # more pieces than threads, so that none waits long for the last one
     ends = [runs * piece // pieces for piece in range(pieces + 1)]
@@ -100,14 +106,14 @@ def q_learning(
 
 
 def evaluate_greedy(
-    world: GridWorld, q, start: Place, goal: Place, gamma: float = 0.9, steps: int = 100
+    world: World, q, start: Place, goal: Place, gamma: float = 0.9, steps: int = 100
 ) -> tuple[np.ndarray, np.ndarray]:
     """Expected discounted return of the greedy policy, and its chance to reach the goal in time; exact (notebook 06).
 
     q: (..., S, A).  Returns two arrays of shape (...).  Ties, that is exactly equal values, are broken uniformly.
     """
     first, last = require_task(world, start, goal)
-    discounts, q = _discounts(gamma, steps), np.ascontiguousarray(q, dtype=float)
+    discounts, q = _discounts(gamma, steps), np.ascontiguousarray(require_floats(q, "Q"))
     if q.shape[-2:] != (world.n_states, world.n_actions):
         raise ValueError(f"Q has shape (..., {world.n_states}, {world.n_actions}) in this world, got {q.shape}.")
     if np.isnan(q).any():
@@ -116,47 +122,46 @@ def evaluate_greedy(
     from eigenlib import _control_kernels
 
     outcomes = np.empty((*q.shape[:-2], 2))
-    moves = np.ascontiguousarray(world.next_state, dtype=np.int64)
     tables, filled = q.reshape(-1, *q.shape[-2:]), outcomes.reshape(-1, 2)
-    _control_kernels.greedy_outcomes(tables, _shares(world.slip), moves, first, last, discounts, filled)
+    successors = _successors(world)
+    unroll = _counted(world.n_actions, successors[0].shape[1])
+    _control_kernels.greedy_outcomes(tables, *successors, first, last, discounts, filled, *unroll)
     return outcomes[..., 0], outcomes[..., 1]
 
 
-def optimal_return(world: GridWorld, start: Place, goal: Place, gamma: float = 0.9, steps: int = 100) -> float:
+def optimal_return(world: World, start: Place, goal: Place, gamma: float = 0.9, steps: int = 100) -> float:
     """The most that any policy can expect within an episode: γ^(distance − 1) where nothing slips."""
     first, last = require_task(world, start, goal)
-    value = np.zeros(world.n_states)
+    value, dynamics = np.zeros(world.n_states), world.dynamics
     for _ in _discounts(gamma, steps):
         ahead = gamma * value
         ahead[last] = 1.0
-        value = np.max(sum(chance * ahead[states] for chance, states in world.outcomes()), axis=1)
+        value = np.max(sum(chance * ahead[states] for chance, states in dynamics), axis=1)
     return float(value[first])
 
 
 # --- what the kernel needs, and refusals ------------------------------------------------------------------------------
 
 
-def require_task(world: GridWorld, start: Place, goal: Place) -> tuple[int, int]:
+def require_task(world: World, start: Place, goal: Place) -> tuple[int, int]:
+    require_world(world)
     first, last = _state(world, start, "start"), _state(world, goal, "goal")
     if first == last:
         raise ValueError(f"start and goal are the same state, {first}: nothing is left to learn. Move one of them.")
     return first, last
 
 
-def _state(world: GridWorld, place: Place, name: str) -> int:
+def _state(world: World, place: Place, name: str) -> int:
     """The number of the state at `place`, or a sentence that says why there is none."""
-    height, width = world.free.shape
     try:
-        numbers = [index(number) for number in np.ravel(np.asarray(place, dtype=object))]
-    except TypeError:
+        numbers = [_require.whole(number, name) for number in np.ravel(np.asarray(place, dtype=object))]
+    except (TypeError, ValueError):
         numbers = []
     if len(numbers) == 1:
-        if not 0 <= numbers[0] < world.n_states:
-            raise ValueError(f"{name} must be one of this world's states 0 to {world.n_states - 1}, got {numbers[0]}.")
-        return numbers[0]
+        return require_state(world.n_states, numbers[0], name)
     if len(numbers) != 2:
-        raise ValueError(f"{name} must be a state's number or a (row, column) pair, got {place!r}.")
-    row, col = numbers
+        raise ValueError(f"{name} must be a state's number or a (row, column) pair, got {_require.shown(place)}.")
+    (row, col), (height, width) = numbers, world.free.shape
     if not (0 <= row < height and 0 <= col < width):
         raise ValueError(
             f"{name} lies outside the map: it has rows 0 to {height - 1} and columns 0 to {width - 1}, got ({row}, {col})."
@@ -181,20 +186,44 @@ def _duration(option_duration: Duration, steps: int) -> tuple[int, bool]:
     return require_positive(option_duration, "option_duration"), False
 
 
-def _shares(slip: float) -> np.ndarray:
-    """(16, 4) the chance to move in each direction when one of the actions in the bits is chosen uniformly."""
-    shares = np.zeros((16, 4))
-    for bits in range(1, 16):
-        best = [action for action in range(4) if bits >> action & 1]
-        for action in best:
-            for turn, chance in ((0, 1 - slip), (1, slip / 2), (-1, slip / 2)):
-                shares[bits, (action + turn) % 4] += chance / len(best)
-    return shares
+def _successors(world: World) -> tuple[np.ndarray, np.ndarray]:
+    """places (S, M): the states to which the actions of s may lead; chances (S, A, M): how likely each action leads there.
+
+    Where every action has one outcome, places are those of the A actions, and chances is empty, (0, A, A). Where actions
+    slip into what others do, one row, (1, A, A), serves all states.
+    """
+    n_states, n_actions, moves, dynamics = world.n_states, world.n_actions, world.uniform_moves, world.dynamics
+    if len(dynamics) == 1:
+        return dynamics[0][1].astype(np.uint32), np.empty((0, n_actions, n_actions))
+    if moves is not None:
+        column = {moves[:, a].tobytes(): a for a in range(n_actions)}
+        like = [[column.get(ahead[:, a].tobytes(), -1) for a in range(n_actions)] for _, ahead in dynamics]
+        if np.min(like) >= 0:
+            shares = [chance * np.eye(n_actions)[at] for (chance, _), at in zip(dynamics, like, strict=True)]
+            return moves.astype(np.uint32), np.sum(shares, axis=0)[None]
+    states = np.arange(n_states)[:, None]
+    pairs = np.stack([states * n_states + ahead for _, ahead in dynamics])  # (K, S, A)
+    which, slot = np.unique(pairs, return_inverse=True)  # every (s, s′) once, those of a state side by side
+    slot = slot.reshape(pairs.shape) - np.searchsorted(which, states * n_states)
+    places = np.tile(states, slot.max() + 1).astype(np.uint32)
+    chances = np.zeros((n_states, n_actions, places.shape[1]))
+    for (chance, ahead), at in zip(dynamics, slot, strict=True):
+        np.put_along_axis(places, at, ahead.astype(np.uint32), axis=1)
+        chances[states, np.arange(n_actions), at] += chance
+    return places, chances
 
 
-def _menu(world: GridWorld, options: Sequence[Option]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _counted(*numbers: int):
+    """What the kernels count: tuples of four and four, the usual case, which they unroll; compiled once more for all others."""
+    return tuple((0,) * 4 if set(numbers) == {4} else np.empty(number, np.int8) for number in numbers)
+
+
+def _menu(world: World, options: Sequence[Option]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """menu (S, K): the options that can start in s come first; sizes (S,): actions and options to choose from in s;
     policies (K, S): actions, −1 where the option ends."""
     policies, starts = require_options(world, options)
-    menu = np.argsort(~starts.T, axis=1, kind="stable")  # small types below: the tables should fit the nearest cache
-    return menu.astype(np.int16), world.n_actions + starts.sum(axis=0), policies.astype(np.int8)
+    menu = np.argsort(~starts.T, axis=1, kind="stable")
+    # Small types, so that the tables fit the nearest cache; wider ones only where numbers would not fit into them.
+    numbers = np.int16 if len(policies) <= np.iinfo(np.int16).max else np.int64
+    actions = np.int8 if world.n_actions <= np.iinfo(np.int8).max else np.int64
+    return menu.astype(numbers), world.n_actions + starts.sum(axis=0), policies.astype(actions)

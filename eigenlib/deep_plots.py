@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, Rectangle
 
-from eigenlib import plots
+from eigenlib import _require, plots
 
 # One colour a module of the network, the same in figure and legend.
 MODULES = {"representation": "#2f6690", "reconstruction": "#d17b0f", "SR estimator": "#3a9188"}
@@ -37,12 +37,16 @@ def _arrow(ax: Axes, start: tuple[float, float], end: tuple[float, float], dashe
 
 def network(layers: Sequence, n_actions: int) -> Figure:
     """The network of Fig. 2, drawn from `DeepSR.layers()`: output sizes, parameters and the stopped gradient."""
-    by_name = {layer.name: layer for layer in layers}
+    n_actions, layers = _require.whole(n_actions, "n_actions", 1), _require.several(layers, "layers", "layers")
+    by_name = {getattr(layer, "name", None): layer for layer in layers}
     chains = {
         "representation": ["conv1", "conv2", "conv3", "features"],
         "reconstruction": ["factor", "merge", "expand", "deconv1", "deconv2", "deconv3"],
         "SR estimator": ["successor1", "successor2"],
     }
+    missing = [name for names in (*chains.values(), ["action"]) for name in names if name not in by_name]
+    if missing or None in by_name:
+        raise ValueError(f"layers must be what DeepSR.layers() gives; {missing or 'something else'} is wrong with it.")
     total = sum(layer.parameters for layer in layers)
     fig = plots.figure(11.6, 4.9, f"One network, three modules, {total / 1e6:.1f} million weights")
     ax = fig.subplots()
@@ -104,10 +108,28 @@ def _count(parameters: int) -> str:
     return f"{parameters / 1e6:.2f} M" if parameters >= 1e5 else f"{parameters / 1e3:.1f} k"
 
 
+def _named(pictures: Mapping[str, np.ndarray], name: str) -> Mapping[str, np.ndarray]:
+    """At least one picture, each under its name."""
+    if not _require.mapping(pictures, name, "names and pictures"):
+        raise ValueError(f"{name} must hold at least one picture.")
+    for title in pictures:
+        _require.text(title, f"A name in {name}")
+    return pictures
+
+
+def _picture(image, name: str) -> np.ndarray:
+    """(height, width) in grey or (height, width, 3) in colour, as it is."""
+    colour = isinstance(image, np.ndarray) and image.ndim == 3
+    _require.numbers(image, name, ("height", "width", 3) if colour else ("height", "width"))
+    return np.asarray(image)
+
+
 def frames(images: Mapping[str, np.ndarray], title: str = "", columns: int | None = None, size: float = 1.5) -> Figure:
     """Grey or colour pictures in a row (or rows), each under its name."""
-    columns = min(columns or len(images), len(images))
-    rows = -(-len(images) // columns)
+    images = {name: _picture(image, f"images[{name!r}]") for name, image in _named(images, "images").items()}
+    size = _require.real(size, "size", 0, 50, "(]")
+    columns = min(len(images) if columns is None else _require.whole(columns, "columns", 1), len(images))
+    rows, title = -(-len(images) // columns), _require.text(title, "title")
     fig = plots.figure(columns * size + 0.1, rows * (size + 0.3) + 0.45 * bool(title), title)
     grid = fig.subplots(rows, columns, squeeze=False)
     for ax in grid.flat:
@@ -120,6 +142,11 @@ def frames(images: Mapping[str, np.ndarray], title: str = "", columns: int | Non
 
 def strips(rows: Mapping[str, np.ndarray], title: str = "", size: float = 1.05) -> Figure:
     """Films above one another, each a row of pictures, (n, H, W), with its name on the left (the appendix's figures)."""
+    rows = {
+        name: _require.numbers(film, f"rows[{name!r}]", ("n", "height", "width"))
+        for name, film in _named(rows, "rows").items()
+    }
+    size, title = _require.real(size, "size", 0, 50, "(]"), _require.text(title, "title")
     count = max(map(len, rows.values()))
     fig = plots.figure(count * size + 0.9, len(rows) * size + 0.35 + 0.35 * bool(title), title)
     grid = fig.subplots(len(rows), count, squeeze=False)

@@ -19,7 +19,7 @@ import torch
 from scipy.linalg import orth
 from torch import nn
 
-from eigenlib import reference
+from eigenlib import _require, reference
 from eigenlib.atari.dataset import Dataset, collect
 from eigenlib.atari.learning import (
     FeatureBatches,
@@ -61,6 +61,8 @@ class Learned(NamedTuple):
 
 def learned(network: DeepSR, maze: PixelMaze) -> Learned:
     """φ and ψ of all states of a drawn maze."""
+    _require.instance(network, "network", DeepSR)
+    _require.instance(maze, "maze", PixelMaze)
     with torch.inference_mode():
         phi = network.phi(torch.from_numpy(np.array(maze.frames)).to(network.mean.device))
         return Learned(phi.cpu().numpy().astype(float), network.psi(phi).cpu().numpy().astype(float))
@@ -68,12 +70,16 @@ def learned(network: DeepSR, maze: PixelMaze) -> Learned:
 
 def centred(values: np.ndarray) -> np.ndarray:
     """(S, F) with each column's mean over states removed: only differences between states can move anybody."""
+    values = _require.numbers(values, "values", ("S", "F"))
     return values - values.mean(axis=0)
 
 
 def successor_error(found: Learned, T: np.ndarray, gamma: float) -> float:
     """‖ψ − (I − γT)⁻¹Φ‖ / ‖(I − γT)⁻¹Φ‖, both centred."""
-    exact = centred(successor_representation(T, gamma) @ found.phi)
+    phi, psi = _require.instance(found, "found", Learned).phi, successor_representation(T, gamma)
+    if len(phi) != len(psi):
+        raise ValueError(f"T has {len(psi)} states and found {len(phi)}: both must be of one world.")
+    exact = centred(psi @ phi)
     return float(np.linalg.norm(centred(found.psi) - exact) / np.linalg.norm(exact))
 
 
@@ -84,32 +90,42 @@ def directions(rows: np.ndarray) -> np.ndarray:
 
 def potentials(table: np.ndarray, vectors: np.ndarray, count: int) -> Eigenpurposes:
     """Φe or ψe of the first `count` directions e, (F, k), as functions of the state: (S, count), unit length."""
-    values = centred(table @ vectors[:, :count])
+    table, vectors = _require.numbers(table, "table", ("S", "F")), _require.numbers(vectors, "vectors", ("F", "k"))
+    if table.shape[1] != len(vectors):
+        raise ValueError(f"vectors must have as many rows as table has columns, {table.shape[1]}, got {len(vectors)}.")
+    values = centred(table @ vectors[:, : _require.whole(count, "count", 1, vectors.shape[1])])
     size = np.linalg.norm(values, axis=0)
     return Eigenpurposes(size, values / np.where(size > 0, size, 1))
 
 
 def canonical_correlations(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """(k,) correlations between the spans of two sets of potentials, (S, k) each; 1 where one contains the other."""
+    a, b = _require.numbers(a, "a", ("S", "k")), _require.numbers(b, "b", ("S", "k"))
+    if len(a) != len(b):
+        raise ValueError(f"a and b must have one row for each state, got {len(a)} and {len(b)} rows.")
     cosines = np.linalg.svd(orth(centred(a)).T @ orth(centred(b)), compute_uv=False)
     return np.pad(cosines, (0, max(0, min(a.shape[1], b.shape[1]) - len(cosines))))
 
 
 def four_rooms_dataset(seed: int, samples: int = SAMPLES) -> Dataset:
     """Random transitions of four rooms, collected once and kept in the cache."""
+    samples, seed = _require.whole(samples, "samples", 2, 10**12), _require.whole(seed, "seed", 0)
     maze = PixelMaze(GridWorld.named("four_rooms"), seed=seed)
     return collect(maze, samples, CACHE / "deep_rooms" / f"data-{samples}-{seed}", seed=seed, progress=False)
 
 
 def untrained(maze: PixelMaze, seed: int, sizes: Sizes | str = "small") -> Learned:
     """φ and ψ of a network that has not been trained, for comparison; it sees frames as a trained one does."""
+    _require.instance(maze, "maze", PixelMaze)
     mean, scale = image_statistics(maze.frames, "deviation", Config().floor)
-    return learned(DeepSR(maze.n_actions, sizes, mean, scale, seed=1_000 + seed), maze)
+    return learned(DeepSR(maze.n_actions, sizes, mean, scale, seed=1_000 + _require.seed(seed)), maze)
 
 
 def predictions(network: DeepSR, maze: PixelMaze, states) -> np.ndarray:
     """(A, n, 84, 84) the next frame in grey levels, for every action from each of n states."""
-    frames = torch.from_numpy(np.array(maze.frames[np.asarray(states)])).to(network.mean.device)
+    _require.instance(network, "network", DeepSR)
+    states = _require.wholes(states, "states", ("n",), 0, _require.instance(maze, "maze", PixelMaze).world.n_states - 1)
+    frames = torch.from_numpy(np.array(maze.frames[states])).to(network.mean.device)
     with torch.inference_mode():
         phi = network.phi(frames)
         taken = [torch.full((len(frames),), action, device=phi.device) for action in range(maze.n_actions)]
@@ -141,6 +157,9 @@ def watch_features(
     as_written: bool = False,
 ) -> dict[str, list[float]]:
     """Train for some updates; after each, L_SR and the spread of φ over a fixed batch of frames (notebook 08's collapse)."""
+    _require.instance(data, "data", Dataset)
+    updates, as_written = _require.whole(updates, "updates", 1), _require.flag(as_written, "as_written")
+    gamma = _require.discount(gamma)
     mean, scale = image_statistics(data.frames, "deviation", Config().floor)
     network, target = (DeepSR(data.n_actions, sizes, mean, scale) for _ in range(2))
     choose_trained(network, losses, stop_gradient)

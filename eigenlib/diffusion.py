@@ -1,6 +1,6 @@
 """How long a walk over actions and options takes from anywhere to anywhere (§4.1, Fig. 3d; notebook 05).
 
-*The walk.* At every decision the agent chooses uniformly among the four actions and the options that can start where it
+*The walk.* At every decision the agent chooses uniformly among the actions and the options that can start where it
 stands. An option runs until it terminates. The diffusion time is the expected time to get from s to g, over all ordered
 pairs of distinct states. Papers differ in three conventions, and so must we be able to:
 
@@ -11,8 +11,8 @@ pairs of distinct states. Papers differ in three conventions, and so must we be 
                          that brings it there is paid in full
     mean or median       both are returned; with few options they differ by orders of magnitude
 
-*One linear system for each goal.* Of n(s) choices in s let N(s, s′) be how many lead to s′ (with slips: the sum of their
-probabilities), N(s, g) those that reach g, and c(s) what they cost together. Then
+*One linear system for each goal.* Of n(s) choices in s let N(s, s′) be how many lead to s′ (where actions have several
+outcomes: the sum of their probabilities), N(s, g) those that reach g, and c(s) what they cost together. Then
 
     n(s) h(s) = c(s) + Σ_{s′ ≠ g} N(s, s′) h(s′)      for all s ≠ g.
 
@@ -38,14 +38,14 @@ import warnings
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
-from operator import index
 from typing import Literal, NamedTuple
 
 import numpy as np
 from scipy.sparse.csgraph import connected_components, shortest_path
 
+from eigenlib import _require
 from eigenlib.eigenoptions import Option, require_options
-from eigenlib.gridworld import GridWorld
+from eigenlib.worlds import World
 
 Cost = Literal["decisions", "steps"]
 ILL_CONDITIONED = 1e12  # from here on an ordinary solver keeps less than four digits
@@ -79,7 +79,7 @@ class DiffusionCurve(NamedTuple):
 
 
 def diffusion_time(
-    world: GridWorld,
+    world: World,
     options: Sequence[Option] = (),
     cost: Cost = "decisions",
     interrupt: bool = True,
@@ -91,14 +91,14 @@ def diffusion_time(
     Where one-way doors may keep the walk from g for ever the time is ∞, and so is the mean; a DiffusionWarning says so.
     Another one comes with times above ILL_CONDITIONED: they are right, but hardly what anybody wants to average.
     """
-    given = _as_arrays(world, options)
-    times = _hitting_times(world, given, [len(options)], cost, interrupt)
+    given, matrix = _as_arrays(world, options), _require.flag(matrix, "matrix")
+    times = _hitting_times(world, given, [len(given.starts)], cost, interrupt)
     mean, median, condition, unreachable = (values[0].item() for values in _summarise(times))
     return DiffusionTime(mean, median, condition, unreachable, times[0, ..., -1].copy() if matrix else None)
 
 
 def diffusion_curve(
-    world: GridWorld,
+    world: World,
     options: Sequence[Option],
     counts: Sequence[int] | None = None,
     cost: Cost = "decisions",
@@ -110,13 +110,14 @@ def diffusion_curve(
     to the last digit or nearly.
     """
     given = _as_arrays(world, options)
+    counts = range(0, len(given.starts) + 1, 2) if counts is None else counts
     try:
-        marks = [index(count) for count in (range(0, len(options) + 1, 2) if counts is None else counts)]
-    except TypeError:
-        raise ValueError(f"counts must be whole numbers of options, got {counts!r}.") from None
-    if not marks or marks[0] < 0 or marks[-1] > len(options) or any(b <= a for a, b in pairwise(marks)):
+        marks = [_require.whole(count, "counts") for count in _require.several(counts, "counts", "numbers")]
+    except ValueError:
+        raise ValueError(f"counts must be whole numbers of options, got {_require.shown(counts)}.") from None
+    if not marks or marks[0] < 0 or marks[-1] > len(given.starts) or any(b <= a for a, b in pairwise(marks)):
         raise ValueError(
-            f"counts must be increasing numbers between 0 and the {len(options)} options given, got {marks}: sort them, "
+            f"counts must be increasing numbers between 0 and the {len(given.starts)} options given, got {marks}: sort them, "
             "drop repeats, or discover more options."
         )
     return DiffusionCurve(np.array(marks), *_summarise(_hitting_times(world, given, marks, cost, interrupt)))
@@ -130,7 +131,9 @@ class _Options(NamedTuple):
 
     starts: np.ndarray  # (k, S) bool
     running: np.ndarray  # (k, S) bool: where they do not terminate
-    leads: list[tuple[float, np.ndarray]]  # (probability, (k, S) next state), the same state where they have terminated
+    leads: list[
+        tuple[float | np.ndarray, np.ndarray]
+    ]  # (probability, (k, S) next state, the same where they have terminated)
     ends: np.ndarray  # (E,) states in which some option ends
     n_ends: np.ndarray  # (k + 1,) how many of them the first options have
 
@@ -146,12 +149,9 @@ class _System(NamedTuple):
     hopeless: np.ndarray | None  # (S, S) whether the walk from s may never come to g; None if it always does
 
 
-def _hitting_times(world: GridWorld, given: _Options, marks: list[int], cost: Cost, interrupt: bool) -> np.ndarray:
+def _hitting_times(world: World, given: _Options, marks: list[int], cost: Cost, interrupt: bool) -> np.ndarray:
     """(K, S, S, M) expected times from s to g with the first marks[k] options: decisions and, if M = 2, steps."""
-    if cost not in ("decisions", "steps"):
-        raise ValueError(
-            f"cost must be 'decisions' (a choice costs 1) or 'steps' (a primitive step does), not {cost!r}."
-        )
+    cost, interrupt = require_cost(cost), _require.flag(interrupt, "interrupt")
     if world.n_states < 2:
         raise ValueError(
             "The diffusion time is a mean over pairs of distinct states, but this world has one state only."
@@ -159,7 +159,7 @@ def _hitting_times(world: GridWorld, given: _Options, marks: list[int], cost: Co
     from eigenlib._diffusion_kernels import eliminate, follow  # here, not above: they import numba
     from eigenlib._kernels import THREADS
 
-    end, took = _paths(given)  # used only where nothing slips
+    end, took = _paths(given)  # used only where an action has one outcome
     systems = _systems(world, given, marks, interrupt, end, took)
     shape = (world.n_states, world.n_states, 1 + (cost == "steps"))
     times = np.empty((len(marks), *shape))
@@ -172,7 +172,7 @@ def _hitting_times(world: GridWorld, given: _Options, marks: list[int], cost: Co
         slot = np.full(world.n_states, -1)
         slot[goals] = np.arange(len(goals))
         for k, (done, mark) in enumerate(pairwise([0, *marks])):
-            if interrupt and not world.slip:
+            if interrupt and len(given.leads) == 1:
                 new = slice(done, mark)
                 follow(given.leads[0][1][new], given.starts[new], end[new], took[new], slot, column, cut, into, spent)
             elif interrupt:
@@ -197,8 +197,16 @@ def _hitting_times(world: GridWorld, given: _Options, marks: list[int], cost: Co
     return times
 
 
-def _systems(world: GridWorld, given: _Options, marks: list[int], interrupt: bool, end, took) -> list[_System]:
-    """The systems for each mark. Interrupted options that slip are left to the goals: they have nothing in common."""
+def require_cost(cost: Cost) -> Cost:
+    if not isinstance(cost, str) or cost not in ("decisions", "steps"):
+        raise ValueError(
+            f"cost must be 'decisions' (a choice costs 1) or 'steps' (a primitive step does), not {_require.shown(cost)}."
+        )
+    return cost
+
+
+def _systems(world: World, given: _Options, marks: list[int], interrupt: bool, end, took) -> list[_System]:
+    """The systems for each mark. Interrupted options of several outcomes are left to the goals: they have nothing in common."""
     states = np.arange(world.n_states)
     edges = world.transition_matrix(sparse_result=True)
     connected = connected_components(edges, directed=True, connection="strong", return_labels=False) == 1
@@ -206,7 +214,7 @@ def _systems(world: GridWorld, given: _Options, marks: list[int], interrupt: boo
     systems = []
     for done, mark in pairwise([0, *marks]):
         starts = given.starts[done:mark]
-        if not world.slip:
+        if len(given.leads) == 1:
             at = np.nonzero(starts)[1] * world.n_states + end[done:mark][starts]
             ways += np.bincount(at, minlength=ways.size).reshape(ways.shape)
             paid += (took[done:mark] * starts).sum(axis=0)
@@ -227,7 +235,7 @@ def _systems(world: GridWorld, given: _Options, marks: list[int], interrupt: boo
 
 
 def _paths(given: _Options) -> tuple[np.ndarray, np.ndarray]:
-    """(k, S) the state in which an option from s ends and its steps until then, where nothing slips."""
+    """(k, S) the state in which an option from s ends and its steps until then, where an action has one outcome."""
     path = given.leads[0][1]
     here = np.arange(path.size)
     ahead = (path + (here - here % path.shape[-1]).reshape(path.shape)).ravel()
@@ -239,13 +247,13 @@ def _paths(given: _Options) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _outcome(given: _Options, o: int, goals: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Where option o leads when its actions slip: its ends, (E,), and (G, S, 2 + E) from s, stopping at each of the goals:
-    expected steps, the chance to stop at the goal, the chance of each end. 0 where it does not start."""
+    """Where option o leads when actions have several outcomes: its ends, (E,), and (G, S, 2 + E) from s, stopping at each
+    of the goals: expected steps, the chance to stop at the goal, the chance of each end. 0 where it does not start."""
     running, n_states = given.running[o], given.running.shape[1]
     states = np.arange(n_states)
     chain = np.zeros((n_states, n_states))
     for probability, ahead in given.leads:
-        chain[states, ahead[o]] += probability * running
+        chain[states, ahead[o]] += (probability[o] if isinstance(probability, np.ndarray) else probability) * running
     at = np.flatnonzero(chain.any(axis=0) & ~running)
     result = np.empty((len(goals), n_states, 2 + len(at)))
     result[..., 0] = running
@@ -283,7 +291,7 @@ def _summarise(times: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, n
     if unreachable.any():
         advice = "so is the median." if np.isinf(median).any() else "read the median."
         warnings.warn(
-            f"For {unreachable.max()} of {pairs.shape[1]} pairs the walk may never reach the goal (one-way doors), so their "
+            f"For {unreachable.max()} of {pairs.shape[1]} pairs the walk may never reach the goal (one way only), so their "
             f"times and the mean are infinite: {advice}",
             DiffusionWarning,
             stacklevel=3,
@@ -299,11 +307,14 @@ def _summarise(times: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, n
     return pairs[..., -1].mean(axis=1), median, condition, unreachable
 
 
-def _as_arrays(world: GridWorld, options) -> _Options:
+def _as_arrays(world: World, options) -> _Options:
     """The options as arrays, checked."""
     policies, starts = require_options(world, options)
     running, states = policies >= 0, np.arange(world.n_states)
-    leads = [(p, np.where(running, ahead[states, policies], states)) for p, ahead in world.outcomes()]
+    leads = [
+        (p[states, policies] if isinstance(p, np.ndarray) else p, np.where(running, ahead[states, policies], states))
+        for p, ahead in world.dynamics
+    ]
     # Indices into the flattened arrays: many times faster than take_along_axis on arrays of this size.
     shift = world.n_states * np.arange(len(policies))[:, None]
     flat = [ahead + shift for _, ahead in leads]

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import nbformat
 
+from eigenlib import _require
 from eigenlib.exercises import Exercise, all_exercises
 from eigenlib.notebooks import Lesson, NotebookProblem, lessons
 from eigenlib.paths import ROOT
@@ -79,7 +80,7 @@ def instructor_edition(lesson: Lesson):
 
 def write_editions(out: Path) -> list[Path]:
     """Write out/student and out/instructor, each whole or not at all; returns the two folders."""
-    course = lessons()
+    course, out = lessons(), _require.path(out, "out")
     table = "\n".join(
         ["| | lesson | exercises | minutes |", "|---|---|---|---|"]
         + [

@@ -5,8 +5,8 @@ and the best it can do is
 
     v(s) = max(0, max_a q(s, a)),    q(s, a) = Σ_s′ p(s′ | s, a) (e[s′] − e[s] + γ v(s′)).
 
-The option follows argmax_a q where v > 0, its initiation set, and terminates where v = 0. Ties go to the first action in
-the order up, right, down, left.
+The option follows argmax_a q where v > 0, its initiation set, and terminates where v = 0. Ties go to the first action; on
+a map their order is up, right, down, left.
 
 *It always terminates.* Suppose the policy could stay for ever in a closed set of states that all have v > 0, and let d be
 its stationary distribution there. On that set v = r + γPv with r = (P − I)e, so dᵀv = dᵀr / (1 − γ) = 0, since dᵀP = dᵀ.
@@ -24,18 +24,25 @@ dᵀv in a sweep: it would take millions of sweeps to reach θ, and there are hu
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from operator import index
 
 import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import breadth_first_order
 from scipy.sparse.linalg import splu
 
+from eigenlib import _require
+from eigenlib._require import (
+    require_discount,
+    require_generator,
+    require_positive,
+    require_seed,
+    require_state,
+)
 from eigenlib.eigenpurposes import Eigenpurposes
-from eigenlib.gridworld import GridWorld
-from eigenlib.representation import require_discount, require_positive, require_seed
+from eigenlib.worlds import World, require_world
 
 _ZERO = 1e-9  # × max |e|: far above the noise of an eigenvector (1e-13), far below any step worth taking
 _BATCH = 10_000_000  # values of states, of all the directions solved together
@@ -59,12 +66,18 @@ class Option:
     origin: tuple[int, int] | None = None
 
 
-def learn_eigenoption(world: GridWorld, eigenpurpose, gamma: float = 0.9) -> Option:
+def learn_eigenoption(world: World, eigenpurpose, gamma: float = 0.9) -> Option:
     """The option that climbs an eigenpurpose best (Alg. 1; notebook 04).
 
     eigenpurpose: (S,) e.  γ in [0, 1).  A constant e gives an option that terminates everywhere and starts nowhere.
     """
-    purpose = np.asarray(eigenpurpose)
+    require_world(world)
+    try:
+        purpose = np.asarray(eigenpurpose)
+    except ValueError:  # rows of several lengths
+        purpose = np.asarray(None)
+    if purpose.dtype.kind not in "biufc":
+        raise ValueError(f"An eigenpurpose holds numbers, got {_require.shown(eigenpurpose)}.")
     if purpose.shape != (world.n_states,):
         raise ValueError(
             f"An eigenpurpose has one number for each of the {world.n_states} states, got shape {purpose.shape}: pass one "
@@ -74,7 +87,7 @@ def learn_eigenoption(world: GridWorld, eigenpurpose, gamma: float = 0.9) -> Opt
 
 
 def discover_eigenoptions(
-    world: GridWorld, purposes: Eigenpurposes, count: int | None = None, both_signs: bool = True, gamma: float = 0.9
+    world: World, purposes: Eigenpurposes, count: int | None = None, both_signs: bool = True, gamma: float = 0.9
 ) -> list[Option]:
     """The first `count` options of the eigenvectors in their order, each as e and then −e (Alg. 1; notebook 04).
 
@@ -82,7 +95,16 @@ def discover_eigenoptions(
     SR is one, the λ = 0 eigenvector of a Laplacian without self-loops is not. So is a vector that has come before: a matrix
     that cannot be diagonalised has the same one several times. `option.origin` tells which were used.
     """
+    if not isinstance(purposes, Eigenpurposes):
+        raise ValueError(
+            f"purposes must be what extract_eigenpurposes returned, got {_require.shown(purposes)}; for one vector "
+            "use learn_eigenoption."
+        )
+    require_world(world)
+    both_signs = _require.flag(both_signs, "both_signs")
     vectors = np.asarray(purposes.vectors)
+    if not np.iscomplexobj(vectors):
+        vectors = _require.numbers(vectors, "purposes.vectors")
     if vectors.ndim != 2 or vectors.shape[0] != world.n_states:
         raise ValueError(
             f"These eigenvectors do not belong to this world: expected ({world.n_states}, k), got shape {vectors.shape}."
@@ -115,38 +137,35 @@ def _repeated(vectors: np.ndarray) -> np.ndarray:
 
 
 def follow(
-    world: GridWorld, option: Option, start: int, steps: int | None = None, rng: int | np.random.Generator | None = None
+    world: World, option: Option, start: int, steps: int | None = None, rng: int | np.random.Generator | None = None
 ) -> np.ndarray:
     """(L + 1,) the states on the option's way from `start` to where it ends, or for `steps` steps (notebook 04).
 
-    rng: a seed or a Generator, used where actions slip.  A start outside the initiation set gives the start alone.
+    rng: a seed or a Generator, used where actions have several outcomes; None is seed 0.  A start in which the option
+    terminates gives the start alone.
     """
-    require_options(world, [option])
-    if not 0 <= start < world.n_states or start != int(start):
-        raise ValueError(f"A way starts in one of the states 0 to {world.n_states - 1}, not in {start!r}.")
-    chances, ways = zip(*world.outcomes(), strict=True)
-    random, path = np.random.default_rng(require_seed(rng)), [int(start)]
-    while not option.termination[path[-1]] and (steps is None or len(path) <= steps):
-        way = ways[0] if len(ways) == 1 else ways[random.choice(len(ways), p=chances)]
-        path.append(int(way[path[-1], option.policy[path[-1]]]))
+    ((policy,), _), here = require_options(world, [option]), require_state(world.n_states, start, "start")
+    steps = None if steps is None else require_positive(steps, "steps", least=0)
+    random, path, dynamics = np.random.default_rng(require_seed(rng)), [here], world.dynamics
+    while policy[here] >= 0 and (steps is None or len(path) <= steps):
+        ways = [int(ahead[here, policy[here]]) for _, ahead in dynamics]
+        chances = [_of(chance, here, policy[here]) for chance, _ in dynamics]
+        here = ways[0] if len(ways) == 1 else ways[random.choice(len(ways), p=chances)]
+        path.append(here)
     return np.array(path)
 
 
-def subgoal_option(world: GridWorld, goal: int) -> Option:
+def subgoal_option(world: World, goal: int) -> Option:
     """The option that goes to one state from everywhere by the shortest way and terminates there (notebook 05).
 
-    Shortest is fewest expected steps, found by policy iteration; ties go to the first action in the order up, right, down,
-    left. It starts where some policy reaches the goal surely: not where a one-way door is, or might be, in between.
+    Shortest is fewest expected steps, found by policy iteration; ties go to the first action. It starts
+    where some policy reaches the goal surely: not where a one-way door is, or might be, in between.
     It always terminates: each step brings the expected steps to go, v, down by at least ½, a tie's tolerance included.
     """
-    try:
-        goal = index(goal)
-    except TypeError:
-        raise ValueError(f"A subgoal is a state's number, got {goal!r}.") from None
-    if not 0 <= goal < world.n_states:
-        raise ValueError(f"A subgoal must be one of the states 0 to {world.n_states - 1} of this world, got {goal}.")
-    states, ways = np.arange(world.n_states), world.outcomes()
-    sure, safe = states >= 0, world.next_state >= 0
+    require_world(world)
+    goal = require_state(world.n_states, goal, "A subgoal")
+    states, ways = np.arange(world.n_states), world.dynamics
+    sure, safe = states >= 0, np.ones((world.n_states, world.n_actions), dtype=bool)
     while True:  # sure shrinks to the states that reach the goal by actions which never leave it
         reached, policy = states == goal, np.full(world.n_states, -1)
         while True:
@@ -164,7 +183,7 @@ def subgoal_option(world: GridWorld, goal: int) -> Option:
     while True:
         system = sparse.csc_matrix(sparse.eye_array(world.n_states))
         for probability, ahead in ways:
-            entries = (probability * start, (states, ahead[states, policy]))
+            entries = (_of(probability, states, policy) * start, (states, ahead[states, policy]))
             system -= sparse.csc_matrix(entries, shape=system.shape)
         value = splu(system).solve(start.astype(float))
         steps = np.where(safe, 1 + np.sum([p * value[ahead] for p, ahead in ways], axis=0), np.inf)
@@ -178,32 +197,44 @@ def subgoal_option(world: GridWorld, goal: int) -> Option:
     return Option(policy=policy, initiation=start, termination=~start)
 
 
-def random_subgoal_options(world: GridWorld, count: int, rng: int | np.random.Generator) -> list[Option]:
-    """`count` subgoal options at states drawn uniformly, with repetition: there may be more options than states."""
+def random_subgoal_options(world: World, count: int, rng: int | np.random.Generator | None = None) -> list[Option]:
+    """`count` subgoal options at states drawn uniformly, with repetition: there may be more options than states.
+
+    rng: a seed, or a Generator to draw from; None is seed 0.
+    """
+    require_world(world)
     count = require_positive(count, "count")
     made: dict[int, Option] = {}
-    goals = [int(goal) for goal in np.random.default_rng(rng).integers(world.n_states, size=count)]
+    goals = [int(goal) for goal in require_generator(rng).integers(world.n_states, size=count)]
     return [made[g] if g in made else made.setdefault(g, subgoal_option(world, g)) for g in goals]
 
 
-def require_options(world: GridWorld, options) -> tuple[np.ndarray, np.ndarray]:
+def require_options(world: World, options) -> tuple[np.ndarray, np.ndarray]:
     """policies (K, S), −1 where an option ends, and starts (K, S), bool; or a sentence about the first one that is wrong.
 
     An option must belong to this world and be sure to end: from wherever it runs a way must lead to where it terminates.
     """
     if isinstance(options, Option):
         raise ValueError("options must be a list of options: put a single one in brackets.")
+    require_world(world)
+    several = np.iterable(options) and not isinstance(options, str | bytes | Mapping)
+    options = list(options) if several else [options]  # once: a generator can be read only once
     n_states, n_actions = world.n_states, world.n_actions
     for k, option in enumerate(options):
+        if not isinstance(option, Option):
+            raise ValueError(
+                f"options must be a list of eigenlib's options, but one of them is of type {type(option).__name__}."
+            )
         shapes = [np.shape(part) for part in (option.policy, option.initiation, option.termination)]
         if shapes != [(n_states,)] * 3:
             raise ValueError(
                 f"Option {k} was made for another world: its policy, initiation and termination have shapes {shapes}, but "
                 f"this world has {n_states} states. Discover options in the world in which they are used."
             )
-    policies = np.array([option.policy for option in options], dtype=np.int64).reshape(-1, n_states)
-    starts = np.array([option.initiation for option in options], dtype=bool).reshape(-1, n_states)
-    ends = np.array([option.termination for option in options], dtype=bool).reshape(-1, n_states)
+    policies, starts, ends = (
+        _whole([getattr(option, part) for option in options], part, n_states, kind)
+        for part, kind in (("policy", np.int64), ("initiation", bool), ("termination", bool))
+    )
     for wrong, why in (
         (
             ~ends & ((policies < 0) | (policies >= n_actions)),
@@ -218,18 +249,30 @@ def require_options(world: GridWorld, options) -> tuple[np.ndarray, np.ndarray]:
     sure = _ends_surely(world, policies, ends)
     if not sure.all():
         k, s = np.argwhere(~sure)[0]
-        row, col = world.cells[s]
         raise ValueError(
-            f"Option {k} never terminates once it is in state {s} (row {row}, column {col}): no way leads from there to where "
-            "it ends."
+            f"Option {k} never terminates once it is in {world.place(s)}: no way leads from there to where it ends."
         )
     return policies, starts
 
 
-def _ends_surely(world: GridWorld, policies: np.ndarray, ends: np.ndarray) -> np.ndarray:
+def _whole(parts: list, name: str, n_states: int, kind) -> np.ndarray:
+    """(K, S) of that kind, or a sentence if that would change a number: a policy of 1.7 is no action."""
+    given = np.array(parts).reshape(-1, n_states)
+    if given.dtype.kind not in "biuf" or not np.isfinite(given).all() or (given.astype(kind) != given).any():
+        what = "whole numbers of actions" if kind is np.int64 else "True and False"
+        raise ValueError(f"An option's {name} must hold {what}, but some entries are something else.")
+    return given.astype(kind)
+
+
+def _of(chance: float | np.ndarray, states, actions):
+    """A probability of `World.dynamics` for some states and actions."""
+    return chance[states, actions] if isinstance(chance, np.ndarray) else chance
+
+
+def _ends_surely(world: World, policies: np.ndarray, ends: np.ndarray) -> np.ndarray:
     """(K, S) whether a way leads from s to where option k ends."""
     n_states, states = world.n_states, np.arange(world.n_states)
-    ways = [np.where(ends, states, ahead[states, policies]) for _, ahead in world.outcomes()]  # (K, S) each
+    ways = [np.where(ends, states, ahead[states, policies]) for _, ahead in world.dynamics]  # (K, S) each
     if len(ways) == 1:
         ahead = ways[0]
         for _ in range(n_states.bit_length()):  # paths of 1, 2, 4, … steps
@@ -244,7 +287,7 @@ def _ends_surely(world: GridWorld, policies: np.ndarray, ends: np.ndarray) -> np
     return sure[:, :-1]
 
 
-def _solve(world: GridWorld, purposes: np.ndarray, gamma: float, origins=None) -> list[Option]:
+def _solve(world: World, purposes: np.ndarray, gamma: float, origins=None) -> list[Option]:
     """One option for each column of purposes, (S, k), all solved together."""
     require_discount(gamma)
     if not np.isrealobj(purposes):
@@ -273,15 +316,15 @@ def _solve(world: GridWorld, purposes: np.ndarray, gamma: float, origins=None) -
     ]
 
 
-def _action_values(world: GridWorld, purposes: np.ndarray, gamma: float, rounding: np.ndarray) -> np.ndarray:
+def _action_values(world: World, purposes: np.ndarray, gamma: float, rounding: np.ndarray) -> np.ndarray:
     """(A, S, k) optimal q of k eigenpurposes, (S, k), by value iteration from zero (see the module's docstring)."""
     n_states, n_actions = world.n_states, world.n_actions
-    if n_states > _LARGE and type(world).outcomes is GridWorld.outcomes:  # a world with outcomes of its own goes below
+    if n_states > _LARGE:
         return _compiled_action_values(world, purposes, gamma, rounding)
     rows = np.arange(n_actions * n_states)
     ahead = sparse.csr_matrix((rows.size, n_states))  # row a·S + s: where action a leads from s
-    for probability, states in world.outcomes():
-        entries = (np.full(rows.size, probability), (rows, states.T.ravel()))
+    for probability, states in world.dynamics:
+        entries = (np.broadcast_to(probability, states.shape).T.ravel(), (rows, states.T.ravel()))
         ahead += sparse.csr_matrix(entries, shape=ahead.shape)
     shape = (n_actions, n_states, purposes.shape[1])
     reward = (ahead @ purposes).reshape(shape) - purposes
@@ -294,16 +337,19 @@ def _action_values(world: GridWorld, purposes: np.ndarray, gamma: float, roundin
         value = better
 
 
-def _compiled_action_values(world: GridWorld, purposes: np.ndarray, gamma: float, rounding: np.ndarray) -> np.ndarray:
-    """The same by the same sweeps, one eigenpurpose in each thread: where nothing slips the same to the last digit."""
+def _compiled_action_values(world: World, purposes: np.ndarray, gamma: float, rounding: np.ndarray) -> np.ndarray:
+    """The same by the same sweeps, one eigenpurpose in each thread: with a single outcome the same to the last digit."""
     from eigenlib import _kernels  # here, not above: it imports numba
 
-    moves = world.next_state.astype(np.int32)
+    dynamics = world.dynamics
+    ways = np.array([ahead for _, ahead in dynamics], dtype=np.int32)
+    shape = ways.shape[1:] if any(np.ndim(chance) for chance, _ in dynamics) else (1, 1)
+    chances = np.array([np.broadcast_to(chance, shape) for chance, _ in dynamics])
     q = np.empty((purposes.shape[1], world.n_actions, world.n_states))
 
     def run(k: int) -> None:
         purpose = np.ascontiguousarray(purposes[:, k])
-        _kernels.climb(moves, purpose, float(world.slip), float(gamma), rounding[k], q[k])
+        _kernels.climb(ways, chances, purpose, float(gamma), rounding[k], q[k])
 
     with ThreadPoolExecutor(_kernels.THREADS) as threads:
         list(threads.map(run, range(len(q))))

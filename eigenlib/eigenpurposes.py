@@ -16,6 +16,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from eigenlib import _require
+from eigenlib._require import require_floats
 from eigenlib.representation import (
     require_discount,
     require_positive,
@@ -63,8 +65,11 @@ def extract_eigenpurposes(
     vectors are asked for.  progress: show what it is doing.
     """
     matrix = require_square(matrix, "The representation")
-    if first not in ("largest", "smallest"):
-        raise ValueError(f"first must be 'largest' (for the SR) or 'smallest' (for the Laplacian), not {first!r}.")
+    if not isinstance(first, str) or first not in ("largest", "smallest"):
+        raise ValueError(
+            f"first must be 'largest' (for the SR) or 'smallest' (for the Laplacian), not {_require.shown(first)}."
+        )
+    progress = _require.flag(progress, "progress")
     count = _require_count(count, matrix.shape[0])
     sign = 1 if first == "largest" else -1
     how = _choose(method, matrix, count, sign)
@@ -87,7 +92,7 @@ def sr_eigenpurposes(
     """
     T = require_stochastic(T)
     require_discount(gamma)
-    count = _require_count(count, T.shape[0])
+    count, progress = _require_count(count, T.shape[0]), _require.flag(progress, "progress")
     how = _choose(method, T, count, 1)
     if how == "dense":
         return extract_eigenpurposes(successor_representation(T, gamma), count)
@@ -103,6 +108,8 @@ def residuals(matrix, purposes: Eigenpurposes, gamma: float | None = None, toler
     vectors with that value. A space that `count` cut in two therefore shows a large residual: ask for one vector more.
     """
     matrix = require_square(matrix, "The representation")
+    purposes = _require_purposes(purposes, "purposes", matrix.shape[0])
+    gamma = None if gamma is None else require_discount(gamma)
     values = purposes.values if not gamma else (1 - 1 / purposes.values) / gamma
     result = np.empty(len(values))
     for group in eigenspaces(purposes.values, tolerance):
@@ -123,6 +130,7 @@ def canonical_basis(basis: np.ndarray) -> np.ndarray:
     A state's unit vector, projected on the space, is the direction in which the space stands out most there. Take the state
     where that projection is longest (of equal ones the first), make it the first vector, and go on with the rest of the space.
     """
+    basis = _require.numbers(basis, "basis", ("S", "m"))
     chosen, rest = np.empty_like(basis), basis
     for k in range(basis.shape[1]):
         length = np.einsum("sm,sm->s", rest, rest)
@@ -150,6 +158,7 @@ def fix_signs(vectors: np.ndarray) -> np.ndarray:
 
     "Nearly": on a symmetric map the two ends of a vector tie up to rounding, and rounding must not choose.
     """
+    vectors = _require.numbers(vectors, "vectors", ("S", "k"))
     size = np.abs(vectors)
     leading = np.argmax(size >= (1 - _TIE) * size.max(axis=0), axis=0)
     signs = np.sign(vectors[leading, np.arange(vectors.shape[1])])
@@ -158,11 +167,14 @@ def fix_signs(vectors: np.ndarray) -> np.ndarray:
 
 def match_signs(vectors: np.ndarray, reference: np.ndarray) -> np.ndarray:
     """(S, k) columns flipped where they point away from the reference's: only for drawing side by side."""
+    vectors = _require.numbers(vectors, "vectors", ("S", "k"))
+    reference = _require.numbers(reference, "reference", vectors.shape)
     return vectors * np.where((vectors * reference).sum(axis=0) < 0, -1, 1)
 
 
 def eigenspaces(values: np.ndarray, tolerance: float = 1e-8) -> list[np.ndarray]:
     """Indices of sorted eigenvalues grouped where neighbours differ by at most `tolerance`."""
+    values, tolerance = _require.numbers(values, "values", ("k",)), _require.real(tolerance, "tolerance", 0)
     breaks = np.flatnonzero(np.abs(np.diff(values)) > tolerance) + 1
     return np.split(np.arange(len(values)), breaks)
 
@@ -174,7 +186,8 @@ def alignment(vectors: np.ndarray, exact: Eigenpurposes, tolerance: float = 1e-8
     eigenvalue this is |⟨v, e⟩|; for a repeated one it does not matter which basis LAPACK happened to choose. Give `exact`
     whole (count=None), so that no repeated eigenvalue is cut in two.
     """
-    if vectors.ndim != 2 or vectors.shape[0] != exact.vectors.shape[0] or vectors.shape[1] > exact.vectors.shape[1]:
+    vectors, exact = _require_directions(vectors), _require_purposes(exact, "exact")
+    if vectors.shape[0] != exact.vectors.shape[0] or vectors.shape[1] > exact.vectors.shape[1]:
         raise ValueError(
             f"Vectors of shape {vectors.shape} cannot be compared with exact ones of shape {exact.vectors.shape}."
         )
@@ -189,8 +202,31 @@ def alignment(vectors: np.ndarray, exact: Eigenpurposes, tolerance: float = 1e-8
 
 def principal_cosines(vectors: np.ndarray, others: np.ndarray) -> np.ndarray:
     """Cosines of the angles between two spaces, (S, k) and (S, m) → (min(k, m),), best first: all 1 if one holds the other."""
+    vectors, others = _require_directions(vectors), _require_directions(others)
+    if len(vectors) != len(others):
+        raise ValueError(f"Vectors of shapes {vectors.shape} and {others.shape} do not belong to one world.")
     (first, _), (second, _) = np.linalg.qr(vectors), np.linalg.qr(others)
     return np.minimum(np.linalg.svd(first.T @ second, compute_uv=False), 1.0)
+
+
+def _require_purposes(purposes: Eigenpurposes, name: str, n_states: int | str = "S") -> Eigenpurposes:
+    """What an extract_… function has returned."""
+    _require.instance(purposes, name, Eigenpurposes, "give what extract_eigenpurposes returned, whole")
+    vectors = _require.numbers(purposes.vectors, f"{name}.vectors", (n_states, "k"))
+    return Eigenpurposes(_require.numbers(purposes.values, f"{name}.values", (vectors.shape[1],)), vectors)
+
+
+def _require_directions(vectors) -> np.ndarray:
+    """(S, k) floats, or a sentence: a vector of zeros points nowhere, so no angle to it exists."""
+    vectors = require_floats(vectors, "The vectors")
+    if vectors.ndim != 2 or not vectors.size:
+        raise ValueError(f"Vectors stand as columns of an (S, k) array, got shape {vectors.shape}.")
+    nowhere = ~np.isfinite(vectors).all(axis=0) | ~vectors.any(axis=0)
+    if nowhere.any():
+        raise ValueError(
+            f"Vector {np.argmax(nowhere)} is zero or holds entries that are not finite, so it has no direction."
+        )
+    return vectors
 
 
 def _require_count(count: int | None, n: int) -> int:
@@ -202,8 +238,8 @@ def _require_count(count: int | None, n: int) -> int:
 
 def _choose(method: str, matrix, count: int, sign: int) -> str:
     """The solver to use, or a sentence that says why there is none."""
-    if method not in ("auto", "dense", "sparse"):
-        raise ValueError(f"method must be 'auto', 'dense' or 'sparse', not {method!r}.")
+    if not isinstance(method, str) or method not in ("auto", "dense", "sparse"):
+        raise ValueError(f"method must be 'auto', 'dense' or 'sparse', not {_require.shown(method)}.")
     n = matrix.shape[0]
     few = 3 * (count + SPARE) < n  # else there is no rest to leave out
     if method == "dense" or not few or (method == "auto" and (n <= _DENSE or not sparse.issparse(matrix))):

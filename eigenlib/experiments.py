@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from itertools import product
 from pathlib import Path
 from typing import Literal
@@ -17,13 +17,13 @@ from typing import Literal
 import numpy as np
 from scipy.special import stdtrit
 
-from eigenlib import reference
+from eigenlib import _require, reference
 from eigenlib.control import Duration, Place, optimal_return, q_learning, require_task
 from eigenlib.eigenoptions import Option, discover_eigenoptions
 from eigenlib.eigenpurposes import extract_eigenpurposes
 from eigenlib.gridworld import GridWorld
 from eigenlib.paths import CACHE, REFERENCE
-from eigenlib.representation import learn_successor_representation, require_positive, successor_representation
+from eigenlib.representation import learn_successor_representation, successor_representation
 
 Representation = int | Literal["exact"]
 
@@ -96,16 +96,12 @@ def control_experiment(
     """
     from tqdm.auto import tqdm
 
-    experiment = experiment or ControlExperiment()
-    world = GridWorld.named(experiment.world, experiment.slip)
-    sr_runs = range(require_positive(experiment.sr_runs, "sr_runs"))
+    experiment = ControlExperiment() if experiment is None else experiment
+    world = _require_experiment(experiment)
+    progress, folder = _require.flag(progress, "progress"), None if folder is None else _require.path(folder, "folder")
+    sr_runs = range(experiment.sr_runs)
     shape = tuple(map(len, (experiment.tasks, experiment.representations, experiment.counts)))
-    if 0 in shape or len(set(experiment.counts)) < shape[2] or min(experiment.counts) < 0:
-        raise ValueError("An experiment needs a task, a representation and a count; counts differ and are at least 0.")
-    for known in experiment.representations:
-        if known != "exact" and (isinstance(known, str) or known < 1):
-            raise ValueError(f"A representation is 'exact' or a number of episodes, not {known!r}.")
-    samples = np.empty((2, *shape, len(sr_runs), require_positive(experiment.episodes, "episodes")))
+    samples = np.empty((2, *shape, len(sr_runs), experiment.episodes))
     cells = [cell for cell in product(*map(range, shape)) if experiment.counts[cell[2]] or cell[1] == 0]
     cells.sort(key=lambda cell: cell[1])  # one representation after the other: its options are discovered once
     discovered: tuple[Representation | None, list[list[Option]]] = None, []
@@ -137,9 +133,41 @@ def control_experiment(
     )
 
 
+def _require_experiment(experiment: ControlExperiment) -> GridWorld:
+    """The world of an experiment that can be run, or a sentence about the first entry that cannot be."""
+    _require.instance(experiment, "experiment", ControlExperiment)
+    world = GridWorld.named(experiment.world, experiment.slip)
+    for name in ("sr_runs", "runs", "episodes", "steps"):
+        _require.whole(getattr(experiment, name), name, 1, 10**9)
+    _require.discount(experiment.gamma)
+    _require.real(experiment.step_size, "step_size", 0, 1, "(]")
+    _require.whole(experiment.seed, "seed", 0)
+    parts = (experiment.tasks, experiment.representations, experiment.counts)
+    whole = all(isinstance(part, tuple) and part for part in parts)
+    counts = [_require.whole(count, "counts") for count in experiment.counts] if whole else []
+    if not counts or len(set(counts)) < len(counts) or min(counts) < 0:
+        raise ValueError("An experiment needs a task, a representation and a count; counts differ and are at least 0.")
+    for known in experiment.representations:
+        if not isinstance(known, str) or known != "exact":
+            try:
+                _require.whole(known, "A representation", 1)
+            except ValueError:
+                raise ValueError(f"A representation is 'exact' or a number of episodes, not {known!r}.") from None
+    for task in experiment.tasks:
+        if not isinstance(task, tuple) or len(task) != 2:
+            raise ValueError(f"A task is a pair of start and goal, not {_require.shown(task)}.")
+        require_task(world, *task)
+    if experiment.option_duration is not None and not isinstance(experiment.option_duration, str):
+        _require.whole(experiment.option_duration, "option_duration", 1)
+    elif experiment.option_duration is not None:
+        _require.choice(experiment.option_duration, "option_duration", ("2017",))
+    return world
+
+
 def save_reference(curves: Curves, path: Path | str) -> None:
     """Write path.npz and, beside it, path.json: command, parameters, seeds, versions, code and checksum."""
-    name, duration = Path(path).name, curves.experiment.option_duration
+    path = _require.path(path, "path")
+    name, duration = path.name, _require.instance(curves, "curves", Curves).experiment.option_duration
     command = f"eigenlib reference {name}"
     if curves.experiment != ControlExperiment(option_duration=duration):
         command = "save_reference(control_experiment(ControlExperiment(…these parameters…)), path)"
@@ -152,7 +180,22 @@ def save_reference(curves: Curves, path: Path | str) -> None:
 def load_reference(path: Path | str) -> Curves:
     """What `save_reference` wrote, after checking that the file is whole."""
     arrays, about = reference.load(path)
-    experiment = ControlExperiment(**{name: _tuples(value) for name, value in about["parameters"].items()})
+    parameters, known = about.get("parameters"), {entry.name for entry in fields(ControlExperiment)}
+    if not isinstance(parameters, dict) or set(parameters) - known or set(_ARRAYS) - set(arrays):
+        raise ValueError(f"{Path(path).name}.npz holds no control experiment: fetch it again, or make it anew.")
+    experiment = ControlExperiment(**{name: _tuples(value) for name, value in parameters.items()})
+    _require_experiment(experiment)
+    axes = (2, len(experiment.tasks), len(experiment.representations), len(experiment.counts))
+    shapes = {
+        "mean": (*axes, experiment.episodes),
+        "half": (*axes, experiment.episodes),
+        "area": (*axes, experiment.sr_runs),
+    }
+    for array, shape in (shapes | {"optimal": axes[1:2]}).items():
+        if arrays[array].shape != shape:
+            raise ValueError(
+                f"{array} in {Path(path).name} has shape {arrays[array].shape} instead of {shape}: fetch it again."
+            )
     return Curves(experiment, **{name: arrays[name] for name in _ARRAYS})
 
 
@@ -161,7 +204,7 @@ def check_reference(path: Path | str, cells: int = 12) -> float:
 
     cells: how many combinations, spread over all of them; of each, one SR run with all its runs of Q-learning.
     """
-    curves = load_reference(path)
+    cells, curves = _require.whole(cells, "cells", 1, 10**6), load_reference(path)
     experiment, shape = curves.experiment, curves.area.shape[1:]
     world, worst = GridWorld.named(experiment.world, experiment.slip), 0.0
     every = np.prod(shape[:3])
@@ -176,7 +219,8 @@ def check_reference(path: Path | str, cells: int = 12) -> float:
 
 def stored_curves(name: str = "control", regenerate: bool = False, progress: bool = True) -> Curves:
     """The curves in data/reference; `regenerate` computes them anew first (minutes; it can be interrupted) and stores them."""
-    if name not in STORED:
+    regenerate, progress = _require.flag(regenerate, "regenerate"), _require.flag(progress, "progress")
+    if not isinstance(name, str) or name not in STORED:
         raise ValueError(f"There is no stored experiment {name!r}; there are {', '.join(STORED)}.")
     if regenerate:
         experiment = ControlExperiment(option_duration=STORED[name])

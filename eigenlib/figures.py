@@ -6,6 +6,9 @@ import base64
 import io
 import struct
 from dataclasses import dataclass
+from typing import Any
+
+from eigenlib import _require
 
 TAG = "figure"  # the cell with this tag holds the figure that stands for its lesson
 
@@ -27,6 +30,7 @@ class Figure:
         """A copy on white that fits into width × height, in 256 colours: some tens of kilobytes."""
         from PIL import Image
 
+        width, height = _require.whole(width, "width", 1, 10_000), _require.whole(height, "height", 1, 10_000)
         picture = Image.open(io.BytesIO(self.png)).convert("RGBA")
         paper = Image.new("RGBA", picture.size, "white")
         paper.alpha_composite(picture)
@@ -51,10 +55,19 @@ def best_figure(notebook) -> Figure | None:
 
 def same_picture(one: bytes, other: bytes) -> bool:
     """Do two PNGs show the same pixels? Their bytes may differ where another zlib wrote them."""
-    from PIL import Image, ImageChops
+    from PIL import ImageChops
 
-    pictures = [Image.open(io.BytesIO(png)).convert("RGBA") for png in (one, other)]
+    pictures = [_opened(one, "one"), _opened(other, "other")]
     return pictures[0].size == pictures[1].size and ImageChops.difference(*pictures).getbbox(alpha_only=False) is None
+
+
+def _opened(png: bytes, name: str) -> Any:
+    from PIL import Image
+
+    try:
+        return Image.open(io.BytesIO(png)).convert("RGBA")
+    except (TypeError, ValueError, OSError):
+        raise ValueError(f"{name} must be the bytes of a picture, got {_require.shown(png)}.") from None
 
 
 def _png(output) -> str | None:

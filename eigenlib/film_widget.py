@@ -14,7 +14,7 @@ import anywidget
 import traitlets
 from matplotlib.figure import Figure
 
-from eigenlib import plots
+from eigenlib import _require, plots
 from eigenlib.paths import ASSETS
 from eigenlib.widgets import _pictured
 
@@ -39,6 +39,15 @@ class FilmExplorer(anywidget.AnyWidget):
     sign = traitlets.Int(1).tag(sync=True)
 
     def __init__(self, games: Mapping[str, Mapping[tuple[int, int], Film]]) -> None:
+        for title, films in _require.mapping(games, "games", "titles and films").items():
+            _require.text(title, "A title in games")
+            for which, film in _require.mapping(films, f"games[{title!r}]", "films").items():
+                _require_film(film, f"games[{title!r}][{which!r}]")
+                if not isinstance(which, tuple) or len(which) != 2:
+                    raise ValueError(
+                        f"games[{title!r}] must name films as (eigenpurpose, ±1), not {_require.shown(which)}."
+                    )
+                option_name(*which)
         empty = [title for title, films in games.items() if not films]
         if empty or not games:
             raise ValueError(
@@ -64,13 +73,24 @@ class FilmExplorer(anywidget.AnyWidget):
         return _pictured(super()._repr_mimebundle_(**kwargs), plots.png(fig, STILL_DPI), width, alt, settings)
 
 
+def _require_film(film: Any, name: str) -> None:
+    from eigenlib.atari.films import Film  # here, not above: it imports torch
+
+    _require.instance(film, name, Film, "make one with atari.films.films")
+
+
 def option_name(purpose: int, sign: int) -> str:
     """(3, −1) → "−e₃"."""
+    if _require.whole(sign, "sign") not in (1, -1):
+        raise ValueError(f"sign must be 1 or −1, got {sign}.")
+    purpose = _require.whole(purpose, "purpose", 1)
     return ("−" if sign < 0 else "+") + "e" + str(purpose).translate(str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉"))
 
 
 def still(film: Film, title: str, name: str) -> Figure:
     """The first screen of a film with the whole way over it, as far as it was in that room."""
+    _require_film(film, "film")
+    title, name = _require.text(title, "title"), _require.text(name, "name")
     width, height = film.size
     fig = plots.figure(2.6 * film.shape + 2.0, 3.9)
     ax = fig.subplots()

@@ -21,6 +21,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from eigenlib import _require
 from eigenlib.exercises.sandbox import end_family
 
 LARGEST = 100 * 2**20  # bytes of a submission
@@ -34,11 +35,15 @@ def grade(
 
     timeout: seconds a cell may take.  total: seconds a whole notebook may take.  jobs: notebooks at a time.
     """
-    target, names = Path(csv_file), [str(path) for path in submissions]
+    names = [str(_require.path(path, "submissions")) for path in _require.several(submissions, "submissions", "files")]
+    target, jobs = _require.path(csv_file, "csv_file"), _require.whole(jobs, "jobs", 1, 1024)
+    timeout, total = (
+        _require.real(seconds, name, 0, 10**7, "(]") for seconds, name in ((timeout, "timeout"), (total, "total"))
+    )
     if not target.parent.is_dir():
         raise ValueError(f"There is no folder {target.parent} for the marks: make it, or choose another --csv.")
     if target.is_dir():
-        raise ValueError(f"{target} is a folder, so the marks cannot be written there: choose another --csv.")
+        raise ValueError(f"The marks cannot be written to {target}, which is a folder: choose another --csv.")
     contents = [_read(Path(name)) for name in names]  # before any of them can change another
 
     def one(name: str, content: bytes | str) -> dict[str, Any]:
@@ -58,6 +63,7 @@ def grade(
 
 def plain(text: str) -> str:
     """One short printable line, whatever a submission put into it."""
+    _require.text(text, "text")
     return "".join(letter for letter in " ".join(text.split()) if letter.isprintable())[:200]
 
 

@@ -22,11 +22,15 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 
+from eigenlib import _require
+from eigenlib._require import require_floats, require_number, require_positive, require_seed
 from eigenlib.paths import MAPS
+from eigenlib.worlds import Outcome, World
 
 ACTIONS = ("up", "right", "down", "left")
 MOVES = np.array([(-1, 0), (0, 1), (1, 0), (0, -1)])  # (A, 2): rows grow downwards
 ARROWS = "^>v<"  # a door's character, in action order
+_LARGEST = 10**8  # cells of a map that is made; one of a million states takes some hundred megabytes
 _WALLS, _NAMES = "X#", "ABCDEFGHIJKLMNOPQRSTUVWYZ"
 
 
@@ -35,8 +39,11 @@ class MapError(ValueError):
 
 
 @dataclass(frozen=True, eq=False)
-class GridWorld:
-    """S states on an (H, W) grid. Make one with `GridWorld.named(...)` or `GridWorld.from_text(...)`."""
+class GridWorld(World):
+    """S states on an (H, W) grid. Make one with `GridWorld.named(...)` or `GridWorld.from_text(...)`.
+
+    For dynamics of your own on the same map, override `outcomes` (`worlds.py` says how; notebook 07).
+    """
 
     text: str
     name: str = ""
@@ -44,25 +51,31 @@ class GridWorld:
     n_actions: int = field(default=4, init=False)
 
     def __post_init__(self) -> None:
-        if isinstance(self.slip, str) or not 0.0 <= self.slip <= 1.0:
+        for words, what in ((self.text, "text"), (self.name, "name")):
+            _require.text(words, what)
+        if not 0.0 <= require_number(self.slip, "slip") <= 1.0:
             raise ValueError(f"slip is a probability between 0 and 1, not {self.slip!r}.")
         self._require_one_piece()
 
     @classmethod
     def named(cls, name: str, slip: float = 0.0) -> GridWorld:
         """A bundled map, by name (`map_names()` lists them), or the map in a text file, by its whole path."""
+        if not isinstance(name, str | Path):
+            raise MapError(f"A map's name is text, got {_require.shown(name)}; there are {', '.join(map_names())}.")
         if Path(name).is_absolute() and Path(name).is_file():
-            return cls.from_text(Path(name).read_text(encoding="utf-8"), slip=slip, name=Path(name).stem)
+            return cls.from_text(_read(Path(name)), slip=slip, name=Path(name).stem)
         if name not in map_names():
             known = ", ".join(map_names()) or "none, because eigenlib was installed without its repository"
             raise MapError(
                 f"There is no bundled map called {name!r}; there are {known}. For your own give its whole path."
             )
-        return cls.from_text((MAPS / f"{name}.txt").read_text(encoding="utf-8"), slip=slip, name=name)
+        return cls.from_text(_read(MAPS / f"{name}.txt"), slip=slip, name=str(name))
 
     @classmethod
     def from_text(cls, text: str, slip: float = 0.0, name: str = "") -> GridWorld:
         """A world from a drawing (see the module's legend). Errors name line and column, counted from 1."""
+        if not isinstance(text, str):
+            raise MapError(f"A map is text, one line per row of cells, got {type(text).__name__}.")
         lines = textwrap.dedent(text).splitlines()
         while lines and not lines[0].strip():
             del lines[0]
@@ -115,7 +128,7 @@ class GridWorld:
         return index
 
     @property
-    def n_states(self) -> int:
+    def n_states(self) -> int:  # type: ignore[override]
         return len(self.cells)
 
     @cached_property
@@ -131,7 +144,7 @@ class GridWorld:
 
     def to_grid(self, values) -> np.ndarray:
         """(S,) values → (H, W) floats for drawing, NaN in walls."""
-        values = np.asarray(values, dtype=float)
+        values = require_floats(values, "What is drawn")
         if values.shape != (self.n_states,):
             raise ValueError(f"Expected one value for each of the {self.n_states} states, got shape {values.shape}.")
         grid = np.full(self.free.shape, np.nan)
@@ -140,6 +153,7 @@ class GridWorld:
 
     def from_grid(self, grid) -> np.ndarray:
         """(H, W) → (S,): the inverse of `to_grid`."""
+        _require.numbers(grid, "grid", finite=False)
         grid = np.asarray(grid)
         if grid.shape != self.free.shape:
             raise ValueError(f"Expected a grid of shape {self.free.shape}, got {grid.shape}.")
@@ -163,76 +177,28 @@ class GridWorld:
                     f"The one-way door {arrow!r} at line {row + 1}, column {col + 1} opens into a wall, so it could never "
                     "be left: turn it or open the wall."
                 )
-            targets[np.ix_(doors, np.arange(self.n_actions) != action)] = -1
-        return np.where(targets < 0, here, targets)
+            targets[np.ix_(doors, np.arange(len(ACTIONS)) != action)] = -1
+        moves = np.where(targets < 0, here, targets)
+        moves.flags.writeable = False  # dynamics of one's own belong into outcomes()
+        return moves
 
-    def outcomes(self) -> list[tuple[float, np.ndarray]]:
-        """What an action can do: (probability, (S, A) next states), probabilities summing to 1."""
+    def outcomes(self) -> list[Outcome]:
+        """What an action can do: (probability, (S, A) next states), probabilities summing to 1 (see `worlds.py`)."""
         left, right = np.roll(self.next_state, 1, axis=1), np.roll(self.next_state, -1, axis=1)
-        ways = [(1.0 - self.slip, self.next_state), (self.slip / 2, left), (self.slip / 2, right)]
-        return [(probability, states) for probability, states in ways if probability > 0]
+        ways: list[Outcome] = [(1.0 - self.slip, self.next_state), (self.slip / 2, left), (self.slip / 2, right)]
+        return ways if self.slip else ways[:1]
 
-    def transition_matrix(self, policy=None, sparse_result: bool = False):
-        """(S, S) row-stochastic T[s, s′] under `policy`, (S, A) probabilities; None is the uniform random policy."""
-        weights = self._require_policy(policy)
-        rows = np.repeat(np.arange(self.n_states), self.n_actions)
-        total = sparse.csr_matrix((self.n_states, self.n_states))
-        for probability, states in self.outcomes():
-            total += sparse.csr_matrix((probability * weights.ravel(), (rows, states.ravel())), shape=total.shape)
-        return total if sparse_result else total.toarray()
-
-    def adjacency(self, self_loops: bool = False, sparse_result: bool = False):
-        """(S, S) W: which state is one move from which (§2.2).
-
-        Without self-loops W is 0/1 between neighbours, the convention of the 2017 eigenoption paper. With them W[s, s]
-        counts the actions that bump, so W = |A|·T and every degree is |A|: what the theorem of notebook 02 needs.
-        A one-way door makes W unsymmetric.
-        """
-        rows = np.repeat(np.arange(self.n_states), self.n_actions)
-        W = sparse.csr_matrix(
-            (np.ones(rows.size), (rows, self.next_state.ravel())), shape=(self.n_states, self.n_states)
-        )
-        if not self_loops:
-            W.setdiag(0)
-            W.eliminate_zeros()
-        return W if sparse_result else W.toarray()
-
-    def random_walks(
-        self, start: int, walks: int, steps: int, rng: int | np.random.Generator, policy=None
-    ) -> np.ndarray:
-        """(walks, steps + 1) states visited by independent walks under `policy` (uniform if None)."""
-        rng = np.random.default_rng(rng)
-        if not 0 <= start < self.n_states or start != int(start):
-            raise ValueError(f"A walk starts in one of the states 0 to {self.n_states - 1}, not in {start!r}.")
-        chances = np.cumsum(self._require_policy(policy), axis=1)[:, :-1]
-        states = np.empty((walks, steps + 1), dtype=np.int64)
-        states[:, 0] = start
-        for t in range(steps):
-            here = states[:, t]
-            action = (rng.random(walks)[:, None] >= chances[here]).sum(axis=1)
-            if self.slip:
-                chance = rng.random(walks)
-                action = (action + (chance < self.slip / 2) - (chance >= 1 - self.slip / 2)) % self.n_actions
-            states[:, t + 1] = self.next_state[here, action]
-        return states
-
-    def _require_policy(self, policy) -> np.ndarray:
-        if policy is None:
-            return np.full((self.n_states, self.n_actions), 1 / self.n_actions)
-        policy = np.asarray(policy, dtype=float)
-        if policy.shape != (self.n_states, self.n_actions):
-            raise ValueError(
-                f"A policy here has shape ({self.n_states}, {self.n_actions}), one row of action probabilities a state; "
-                f"got {policy.shape}."
-            )
-        if (policy < 0).any() or not np.allclose(policy.sum(axis=1), 1):
-            worst = int(np.argmax(np.abs(policy.sum(axis=1) - 1) + (policy < 0).any(axis=1)))
-            raise ValueError(f"Row {worst} of the policy is not a probability distribution: {policy[worst]}.")
-        return policy / policy.sum(axis=1, keepdims=True)  # float32 rows do not sum to 1 to the last digit
+    def place(self, state: int) -> str:
+        row, col = self.cells[state]
+        return f"state {state} (row {row}, column {col})"
 
     def _require_one_piece(self) -> None:
-        """Refuse maps in pieces that no door or floor joins, in either direction; also runs every other check of the text."""
-        pieces, label = connected_components(self.adjacency(sparse_result=True), directed=True, connection="weak")
+        """Refuse maps in pieces that no way joins, in either direction; also runs every other check of the text."""
+        rows = np.repeat(np.arange(self.n_states), len(ACTIONS))
+        graph = sparse.csr_matrix((np.ones(rows.size), (rows, self.next_state.ravel())), shape=(self.n_states,) * 2)
+        pieces, label = connected_components(graph, connection="weak")
+        if pieces > 1:  # on the map; outcomes of one's own may still join them
+            pieces, label = connected_components(self.transition_matrix(sparse_result=True), connection="weak")
         if pieces > 1:
             row, col = self.cells[np.argmax(label != np.bincount(label).argmax())]
             raise MapError(
@@ -252,15 +218,31 @@ def map_names() -> list[str]:
     return sorted(path.stem for path in MAPS.glob("*.txt"))
 
 
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as problem:
+        raise MapError(
+            f"{path.name} is not a text file in UTF-8 (byte {problem.start}): save it again as UTF-8."
+        ) from None
+    except OSError as problem:
+        raise MapError(f"{path.name} cannot be read: {problem.strerror or problem}.") from None
+
+
 def big_rooms(rooms: int, size: int, seed: int = 0, loops: float = 0.1, slip: float = 0.0) -> GridWorld:
     """rooms × rooms square rooms of size × size cells, joined by doorways of one cell into a random maze (notebook 07).
 
     A random spanning tree joins all rooms; each other pair of neighbours is joined too with chance `loops`.
     big_rooms(63, 16) has a million states.
     """
-    if rooms < 1 or size < 1 or not 0 <= loops <= 1:
-        raise ValueError(f"Expected rooms ≥ 1, size ≥ 1 and loops in [0, 1], got {rooms!r}, {size!r} and {loops!r}.")
-    rng, at = np.random.default_rng(seed), np.arange(rooms * rooms).reshape(rooms, rooms)
+    rooms, size = require_positive(rooms, "rooms"), require_positive(size, "size")
+    if not 0 <= require_number(loops, "loops") <= 1:
+        raise ValueError(f"loops is a chance between 0 and 1, got {loops!r}.")
+    if (rooms * (size + 1)) ** 2 > _LARGEST:
+        raise ValueError(
+            f"{rooms} × {rooms} rooms of {size} × {size} cells do not fit into memory: a map has at most {_LARGEST:.0e}."
+        )
+    rng, at = np.random.default_rng(require_seed(seed)), np.arange(rooms * rooms).reshape(rooms, rooms)
     right, below = (at[:, :-1].ravel(), at[:, 1:].ravel()), (at[:-1].ravel(), at[1:].ravel())
     pairs = np.concatenate([right, below], axis=1)
     weights = sparse.csr_matrix((1 + rng.random(pairs.shape[1]), tuple(pairs)), shape=(at.size, at.size))

@@ -8,7 +8,6 @@ record at full precision (which the report and the tests read), so the two can n
 from __future__ import annotations
 
 import html
-import math
 import tomllib
 from dataclasses import asdict, dataclass
 from functools import cache
@@ -16,6 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from IPython.display import display
+
+from eigenlib import _require
 
 VERDICTS = {"holds": "✔", "holds partly": "◐", "does not hold": "✘", "untested": "·"}
 _KEY = "eigenlib"  # where a record travels in an output's metadata
@@ -57,16 +58,22 @@ def record(
     criterion: that comparison in words.  spread: (low, high) over seeds or states.  part: which case, if a claim has several.
     digits: how many are shown; fewer where they differ between machines, as after a training in single precision.
     """
-    if claim not in claims():
-        raise KeyError(f"The ledger has no claim {claim!r}; it knows {', '.join(claims())}.")
-    for number in (value, *(spread or ())):
+    if not isinstance(claim, str) or claim not in claims():
+        raise ValueError(f"The ledger has no claim {claim!r}; it knows {', '.join(claims())}.")
+    ends = [] if spread is None else _require.several(spread, "spread", "two numbers")
+    if spread is not None and len(ends) != 2:
+        raise ValueError(f"spread must be (low, high), got {_require.shown(spread)}.")
+    for number in (value, *ends):
         _require_finite(number, claim)
+    holds, partly = _require.flag(holds, "holds"), _require.flag(partly, "partly")
+    for words, name in ((criterion, "criterion"), (part, "part"), (unit, "unit"), (note, "note")):
+        _require.text(words, name)
     verdict = "holds" if bool(holds) else "holds partly" if bool(partly) else "does not hold"
     entry = {
         "claim": claim,
         "part": part,
         "value": float(value),
-        "spread": [float(end) for end in spread] if spread is not None else None,
+        "spread": [float(end) for end in ends] or None,
         "unit": unit,
         "criterion": criterion,
         "verdict": verdict,
@@ -82,6 +89,8 @@ def check(what: str, value: float, at_most: float) -> None:
     Residuals near 1e-15 differ between machines, so their digits must not stand in the text that nbval compares: of a value
     under 1e-6 the line shows only the bound. The metadata has all digits.
     """
+    _require.text(what, "what")
+    value, at_most = _require.real(value, "value"), _require.real(at_most, "at_most")
     if not value <= at_most:
         raise AssertionError(f"{what}: {value:.3g}, but it should be at most {at_most:g}.")
     entry = {"what": what, "value": float(value), "at_most": float(at_most)}
@@ -91,18 +100,23 @@ def check(what: str, value: float, at_most: float) -> None:
 
 def result(what: str, value: float, unit: str = "") -> None:
     """Show a measured number, rounded in the text and whole in the metadata."""
-    _require_finite(value, what)
-    entry = {"what": what, "value": float(value), "unit": unit}
+    _require_finite(value, _require.text(what, "what"))
+    entry = {"what": what, "value": float(value), "unit": _require.text(unit, "unit")}
     _show(f"{what}: {rounded(value)}{f' {unit}' if unit else ''}", "result", entry, "ledger result")
 
 
 def _require_finite(value: float, what: str) -> None:
-    if not math.isfinite(value):
-        raise ValueError(f"The value measured for {what!r} is {value}: a measurement must be a finite number.")
+    try:
+        _require.real(value, "value")
+    except ValueError:
+        raise ValueError(
+            f"The value measured for {what!r} is {_require.shown(value)}: a measurement must be a finite number."
+        ) from None
 
 
 def rounded(value: float, digits: int = 3) -> str:
     """Three significant digits or fewer; below 1e-10 only the bound, because the digits there are rounding noise."""
+    value = _require.real(value, "value")
     if value and abs(value) < 1e-10:
         return "under 1e-10"
     if digits < 3:

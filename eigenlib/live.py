@@ -13,7 +13,7 @@ import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from eigenlib import plots
+from eigenlib import _require, plots
 from eigenlib.gridworld import GridWorld
 
 SCREEN_DPI = 92
@@ -23,7 +23,7 @@ class Screen:
     """A Figure that can be rendered again and again, quickly: PNG bytes of its current state."""
 
     def __init__(self, fig: Figure) -> None:
-        self.fig, self.canvas = fig, FigureCanvasAgg(fig)
+        self.fig, self.canvas = fig, FigureCanvasAgg(_require.instance(fig, "fig", Figure))
         fig.set_dpi(SCREEN_DPI)
         self.canvas.draw()  # the layout engine runs once, here
         fig.set_layout_engine("none")
@@ -38,6 +38,12 @@ class Screen:
         for artist in self.live:
             (artist.axes or self.fig).draw_artist(artist)
         return _quick_png(np.asarray(self.canvas.buffer_rgba())[..., :3])
+
+
+def _require_drawn(fig: Figure | None, axes: int) -> None:
+    """Only a figure that the same function has drawn can be redrawn."""
+    if fig is not None and (not isinstance(fig, Figure) or len(fig.axes) != axes):
+        raise ValueError(f"fig must be None or a figure that this function has drawn, got {_require.shown(fig)}.")
 
 
 def _quick_png(pixels: np.ndarray) -> bytes:
@@ -58,7 +64,12 @@ def spectra(laplacian_values, gamma: float, fig: Figure | None = None) -> Figure
 
     laplacian_values: (S,) eigenvalues of L.  Give `fig` back to redraw it for another γ.
     """
-    lam = np.sort(np.asarray(laplacian_values))
+    _require_drawn(fig, 2)
+    gamma, lam = _require.discount(gamma), np.sort(_require.numbers(laplacian_values, "laplacian_values", ("S",)))
+    if lam[0] < -1e-9 or lam[-1] > 2 + 1e-9:
+        raise ValueError(
+            f"laplacian_values must lie in [0, 2], as those of L do, but go from {lam[0]:g} to {lam[-1]:g}."
+        )
     sr = 1 / (1 - gamma * (1 - lam))
     grid = np.linspace(0, 2, 200)
     curve = 1 / (1 - gamma * (1 - grid))
@@ -102,6 +113,14 @@ def learned_sr(
 
     row, learned, exact: (S,).  state: whose row it is.  episodes, errors: (K,) the curve, its last point marked.
     """
+    plots.require_map(world)
+    _require_drawn(fig, 4)
+    shape = (world.n_states,)
+    row, learned = _require.numbers(row, "row", shape), _require.numbers(learned, "learned", shape)
+    exact, state = _require.numbers(exact, "exact", shape), _require.whole(state, "state", 0, world.n_states - 1)
+    episodes = _require.numbers(episodes, "episodes", ("K",))
+    errors = _require.numbers(errors, "errors", episodes.shape)
+    _require.text(scores, "scores")
     if fig is None:
         fig = plots.figure(12.2, 3.3)
         axes = fig.subplots(1, 4, width_ratios=[1, 1, 1, 1.25])
@@ -139,6 +158,11 @@ def eigenoption(world: GridWorld, values, index: int, vector, policy, fig: Figur
 
     values: (k,) eigenvalues.  index: the chosen one.  vector: (S,), its sign chosen.  policy: (S,).
     """
+    plots.require_map(world)
+    _require_drawn(fig, 4)
+    values, vector = _require.numbers(values, "values", ("k",)), _require.numbers(vector, "vector", (world.n_states,))
+    index = _require.whole(index, "index", 0, len(values) - 1)
+    policy = _require.wholes(policy, "policy", (world.n_states,), -1, world.n_actions - 1)
     if fig is None:
         fig = plots.figure(12.6, 3.3)
         axes = fig.subplots(1, 4, width_ratios=[1, 1.2, 1, 1.1])
@@ -166,7 +190,11 @@ def deep_sr(world: GridWorld, exact, found, words: str, fig: Figure | None = Non
 
     exact, found: (S, k) unit columns, signs matched.  words: the scores, as text.
     """
-    count = exact.shape[1]
+    plots.require_map(world)
+    exact = _require.numbers(exact, "exact", (world.n_states, "k"))
+    found, count = _require.numbers(found, "found", exact.shape), exact.shape[1]
+    _require.text(words, "words")
+    _require_drawn(fig, 2 * count)
     if fig is None:
         fig = plots.figure(2.35 * count + 0.4, 5.8, " ")  # a blank line, where the scores go
         for k, ax in enumerate(fig.subplots(2, count).flat):

@@ -24,6 +24,7 @@ from typing import Any
 
 import nbformat
 
+from eigenlib import _require
 from eigenlib.paths import NOTEBOOKS
 
 WIDGET_STATE = "application/vnd.jupyter.widget-state+json"
@@ -99,9 +100,14 @@ class Outcome:
 def lessons(only: Iterable[str] | None = None) -> list[Lesson]:
     """The notebooks in reading order; `only` picks by number or name and refuses what is not there."""
     everything = [Lesson(path) for path in sorted(NOTEBOOKS.glob("[0-9][0-9]_*.ipynb"))]
+    if not everything:
+        raise NotebookProblem(
+            f"There are no notebooks in {NOTEBOOKS}: eigenlib was installed without its repository, so get that, too."
+        )
     if only is None:
         return everything
-    wanted = [word.strip().removesuffix(".ipynb") for word in only if word.strip()]
+    words = [_require.text(word, "only") for word in _require.several(only, "only", "numbers or names of notebooks")]
+    wanted = [word.strip().removesuffix(".ipynb") for word in words if word.strip()]
     valid = {key: lesson for lesson in everything for key in (lesson.number, lesson.name)}
     unknown = [word for word in wanted if word not in valid]
     if unknown or not wanted:

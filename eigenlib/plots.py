@@ -17,13 +17,16 @@ from IPython.display import display
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import PatchCollection, PolyCollection
-from matplotlib.colors import LogNorm, Normalize
+from matplotlib.colors import LogNorm, Normalize, is_color_like
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 from matplotlib.patches import Rectangle
 from matplotlib.quiver import Quiver
 
+from eigenlib import _require
+from eigenlib.eigenoptions import Option
 from eigenlib.gridworld import MOVES, GridWorld
+from eigenlib.worlds import World
 
 SIGNED, COUNTS = "RdBu_r", "magma"  # both readable with every common colour blindness
 WALL, INK, ACCENT = "#8d9299", "#1f2430", "#d1495b"
@@ -52,23 +55,26 @@ matplotlib.rcParams.update(
 
 def figure(width: float = 9.0, height: float = 3.4, title: str = "") -> Figure:
     """An empty figure, inches; the title is a sentence that says what to see."""
+    width, height = _require.real(width, "width", 0, 300, "(]"), _require.real(height, "height", 0, 300, "(]")
     fig = Figure(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(fig)
-    if title:
+    if _require.text(title, "title"):
         fig.suptitle(title, x=0.01, ha="left")
     return fig
 
 
 def png(fig: Figure, dpi: int = 120) -> bytes:
     """The figure as PNG bytes, the same bytes for the same figure."""
-    buffer = io.BytesIO()
+    _require.instance(fig, "fig", Figure)
+    dpi, buffer = _require.whole(dpi, "dpi", 1, 2000), io.BytesIO()
     fig.savefig(buffer, format="png", dpi=dpi, metadata={"Software": None})
     return buffer.getvalue()
 
 
 def show(fig: Figure, alt: str) -> None:
     """Display a figure; `alt` tells a reader who cannot see it what it shows."""
-    if len(alt.split()) < 4:
+    _require.instance(fig, "fig", Figure)
+    if len(_require.text(alt, "alt").split()) < 4:
         raise ValueError(f"Alt text should say in a sentence what the figure shows; got {alt!r}.")
     width = int(fig.get_size_inches()[0] * 92)
     display(
@@ -76,6 +82,15 @@ def show(fig: Figure, alt: str) -> None:
         metadata={"image/png": {"alt": alt, "width": width}},
         raw=True,
     )
+
+
+def require_map(world: GridWorld, *axes: Axes) -> None:
+    """A world that can be drawn, and where; or a sentence that says how to make one."""
+    if isinstance(world, World):
+        _ = world.free  # where there is no map, this says so
+    _require.instance(world, "world", GridWorld, "make one with GridWorld.named or GridWorld.from_text")
+    for ax in axes:
+        _require.instance(ax, "ax", Axes, "make some with plots.figure().subplots()")
 
 
 def maze(
@@ -89,10 +104,14 @@ def maze(
     decades: float = 4,
 ) -> AxesImage:
     """Values (S,) on the map, walls grey. `limit`: the largest size to show; a log scale ends `decades` below it."""
+    require_map(world, ax)
+    signed, log = _require.flag(signed, "signed"), _require.flag(log, "log")
+    decades = _require.real(decades, "decades", 0, 300, "(]")
+    limit = None if limit is None else _require.real(limit, "limit", 0)
     bare = values is None  # a white floor, with its tiles to be counted
     colours = "gray_r" if bare else SIGNED if signed else COUNTS
     signed = signed and not bare
-    values = np.zeros(world.n_states) if bare else np.asarray(values, dtype=float)
+    values = np.zeros(world.n_states) if bare else _require.numbers(values, "values", (world.n_states,))
     top = (float(np.abs(values).max()) if limit is None else limit) or 1.0
     norm = LogNorm(top * 10.0**-decades, top, clip=True) if log else Normalize(-top if signed else 0.0, top)
     ax.set_facecolor(WALL)
@@ -110,10 +129,13 @@ def maze(
 
 def name_cells(ax: Axes, world: GridWorld, names: Mapping[str, int]) -> None:
     """Letters on states, readable on every colour."""
-    for name, state in names.items():
-        row, col = world.cells[state]
+    require_map(world, ax)
+    for name, state in _require.mapping(names, "names", "names and states").items():
+        row, col = world.cells[_require.whole(state, f"names[{name!r}]", 0, world.n_states - 1)]
         halo = {"boxstyle": "circle,pad=0.18", "facecolor": "white", "edgecolor": INK, "linewidth": 0.8}
-        ax.text(col, row, name, ha="center", va="center", fontsize=9, fontweight="bold", bbox=halo)
+        ax.text(
+            col, row, _require.text(name, "names"), ha="center", va="center", fontsize=9, fontweight="bold", bbox=halo
+        )
 
 
 def arrows(ax: Axes, world: GridWorld, policy, colour: str = INK) -> None:
@@ -121,7 +143,10 @@ def arrows(ax: Axes, world: GridWorld, policy, colour: str = INK) -> None:
 
     Called again on the same axes it moves the arrows and dots that are there.
     """
-    policy = np.asarray(policy)
+    require_map(world, ax)
+    policy = _require.wholes(policy, "policy", (world.n_states,), -1, len(MOVES) - 1)
+    if not is_color_like(colour):
+        raise ValueError(f"colour must be a colour, such as 'red' or '#1f2430', got {_require.shown(colour)}.")
     ends = policy < 0
     dy, dx = np.ma.array(MOVES[policy], mask=np.stack([ends, ends], axis=1)).T  # masked: not drawn
     drawn = [part for part in ax.collections if part.get_gid() == LIVE]  # not the lines between tiles
@@ -144,7 +169,8 @@ def landscape(ax: Axes, world: GridWorld, values) -> None:
 
     Drawn as flat polygons, far ones first, which is many times faster than a 3-D axes. Called again it reshapes itself.
     """
-    values = np.asarray(values, dtype=float)
+    require_map(world, ax)
+    values = _require.numbers(values, "values", (world.n_states,))
     top = float(np.abs(values).max()) or 1.0
     colours = matplotlib.colormaps[SIGNED](values / top / 2 + 0.5)
     height = 3.2 * (values / top + 1.0) + 0.25
@@ -195,7 +221,10 @@ def mazes(
     size: float = 2.4,
 ) -> Figure:
     """Small multiples of one map: {panel title: (S,) values, or None for the bare map}; `shared`: the same colours."""
-    columns = min(columns or len(panels), len(panels))
+    require_map(world)
+    panels = _pictures(world, panels, "panels")
+    shared, size = _require.flag(shared, "shared"), _require.real(size, "size", 0, 50, "(]")
+    columns = min(len(panels) if columns is None else _require.whole(columns, "columns", 1), len(panels))
     rows = -(-len(panels) // columns)
     fig = figure(
         columns * size + 0.9 * shared, rows * (size * world.free.shape[0] / world.free.shape[1] + 0.35) + 0.45, title
@@ -208,12 +237,25 @@ def mazes(
     for ax, (heading, values) in zip(grid.flat, panels.items(), strict=False):
         image = maze(ax, world, values, signed=signed, log=log, decades=decades, limit=limit)
         ax.set_title(heading, fontsize=10)
-        name_cells(ax, world, names or {})
+        name_cells(ax, world, {} if names is None else names)
     if shared:
         bar = fig.colorbar(image, ax=list(grid.flat), shrink=0.85, aspect=24, pad=0.015)
         bar.outline.set_visible(False)
-        bar.set_label(label)
+        bar.set_label(_require.text(label, "label"))
     return fig
+
+
+def _pictures(world: GridWorld, panels, name: str) -> dict[str, np.ndarray | None]:
+    """{title: (S,) values or None}, at least one."""
+    found = {
+        _require.text(title, f"A title in {name}"): values
+        if values is None
+        else _require.numbers(values, f"{name}[{title!r}]", (world.n_states,))
+        for title, values in _require.mapping(panels, name, "titles and values").items()
+    }
+    if not found:
+        raise ValueError(f"{name} must hold at least one picture.")
+    return found
 
 
 def arc(world: GridWorld, walks, sr_row, eigenvector, option, screen) -> Figure:
@@ -221,6 +263,13 @@ def arc(world: GridWorld, walks, sr_row, eigenvector, option, screen) -> Figure:
 
     walks: (n, steps) states.  sr_row, eigenvector: (S,).  option: an Option.  screen: (210, 160, 3) a game's picture.
     """
+    require_map(world)
+    walks = _require.wholes(walks, "walks", ("n", "steps"), 0, world.n_states - 1)
+    sr_row = _require.numbers(sr_row, "sr_row", (world.n_states,))
+    eigenvector = _require.numbers(eigenvector, "eigenvector", (world.n_states,))
+    _require.instance(option, "option", Option)
+    policy = _require.wholes(option.policy, "option.policy", (world.n_states,), -1, len(MOVES) - 1)
+    _require.wholes(screen, "screen", ("height", "width", 3), 0, 255)
     fig = Figure(figsize=(13.2, 3.1))
     FigureCanvasAgg(fig)
     lefts, width, height = (0.005, 0.207, 0.402, 0.642, 0.85), 0.185, 0.79  # side by side, headings on one line
@@ -235,13 +284,13 @@ def arc(world: GridWorld, walks, sr_row, eigenvector, option, screen) -> Figure:
     maze(ax, world)
     shades = matplotlib.colormaps["viridis"](np.linspace(0.1, 0.9, len(walks)))
     jitter = np.random.default_rng(0).uniform(-0.27, 0.27, (*np.shape(walks), 2))  # keeps overlapping steps visible
-    for path, shade in zip(world.cells[np.asarray(walks)] + jitter, shades, strict=True):
+    for path, shade in zip(world.cells[walks] + jitter, shades, strict=True):
         ax.plot(path[:, 1], path[:, 0], color=shade, linewidth=0.8, alpha=0.8)
     maze(place(1), world, sr_row, log=True)
     landscape(fig.add_axes((lefts[2], 0.02, 0.23, 0.88)), world, eigenvector)
     ax = place(3)
     maze(ax, world, eigenvector, signed=True, limit=2.2 * float(np.abs(eigenvector).max()))
-    arrows(ax, world, option.policy)
+    arrows(ax, world, policy)
     ax = place(4)
     ax.imshow(screen)
     ax.set_axis_off()
@@ -254,7 +303,22 @@ def panels(
     policies: Mapping[str, Mapping[str, np.ndarray]] | None = None,
 ) -> Figure:
     """The appendix's tables of pictures: {row: {column: eigenvector (S,)}}, or options over them where policies are given."""
-    columns = list(next(iter(rows.values())))
+    require_map(world)
+    rows = {
+        row: _pictures(world, line, f"rows[{row!r}]") for row, line in _require.mapping(rows, "rows", "rows").items()
+    }
+    columns = list(next(iter(rows.values()), ()))
+    if not columns or any(list(line) != columns for line in rows.values()):
+        raise ValueError("rows must hold at least one row of pictures, and every row the same columns.")
+    if any(vector is None for line in rows.values() for vector in line.values()):
+        raise ValueError("rows must hold a vector for every picture, not None.")
+    if policies is not None and any(
+        not isinstance(policies, Mapping)
+        or not isinstance(policies.get(row), Mapping)
+        or set(policies[row]) < set(columns)
+        for row in rows
+    ):
+        raise ValueError("policies must hold a policy for every picture in rows, or be None.")
     fig = figure(2.05 * len(columns) + 0.3, 2.05 * len(rows) + 0.5)
     grid = fig.subplots(len(rows), len(columns), squeeze=False)
     for line, (row, vectors) in zip(grid, rows.items(), strict=True):

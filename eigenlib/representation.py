@@ -11,13 +11,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
-from operator import index
 from typing import Literal
 
 import numpy as np
 from scipy import sparse
 
-from eigenlib.gridworld import GridWorld
+from eigenlib import _require
+from eigenlib._require import (
+    require_discount,
+    require_number,
+    require_positive,
+    require_rate,
+    require_seed,
+    require_square,
+    require_state,
+    require_stochastic,
+)
+from eigenlib.worlds import World, require_world
 
 
 def laplacian(W):
@@ -54,7 +64,7 @@ def successor_representation(T, gamma: float) -> np.ndarray:
 
 
 def learn_successor_representation(
-    world: GridWorld,
+    world: World,
     episodes: int,
     steps: int = 100,
     step_size: float = 0.1,
@@ -72,7 +82,7 @@ def learn_successor_representation(
 
     Ψ̂ starts at zero, so the row of a state that was never left stays zero. The defaults are the paper's (§4.1).
 
-    start: where episodes begin. "random": anywhere, drawn anew; "fixed": state 0, the top left free cell; or a state.
+    start: where episodes begin. "random": anywhere, drawn anew; "fixed": state 0, on a map the top left free cell; or a state.
         The paper does not say; None is "random", our choice. It matters: a fixed start leaves far rooms unvisited long.
     rng: an integer seed, or a Generator to draw one from; None is seed 0.
     seeds: many runs at once, on all cores; run k is the single run with rng=seeds[k], however many threads there are.
@@ -80,29 +90,33 @@ def learn_successor_representation(
     decay: η = step_size / n(s)^decay at the n-th update of row s. Ψ̂ converges for decay in (½, 1]; the paper has 0.
     Returns (S, S); with snapshots (K, S, S); with seeds a leading axis of runs before that.
     """
+    require_world(world)
     episodes, steps = require_positive(episodes, "episodes"), require_positive(steps, "steps")
-    if not 0.0 < step_size <= 1.0:
-        raise ValueError(f"step_size (η) must lie in (0, 1], got {step_size!r}; the paper uses 0.1.")
+    rates = require_rate(step_size, "step_size (η)"), require_number(decay, "decay"), require_number(gamma, "γ")
     if not 0.0 <= decay <= 1.0:
         raise ValueError(f"decay must lie in [0, 1], got {decay!r}: 0 keeps the step size constant, 1 makes it 1/n.")
     require_discount(gamma)
     first = _start_state(world, start)
     marks = [episodes] if snapshots is None else _require_snapshots(snapshots, episodes)
-    streams = [_stream(rng)] if seeds is None else [_stream(seed) for seed in seeds]
-    if seeds is not None and (rng is not None or not streams):
+    several = (
+        None if seeds is None else list(seeds) if np.iterable(seeds) and not isinstance(seeds, str | bytes) else []
+    )
+    streams = [_stream(rng)] if several is None else [_stream(_require.seed(seed, "seeds")) for seed in several]
+    if several is not None and (rng is not None or not streams):
         raise ValueError("Give either rng, for one run, or seeds, at least one integer, one for each run.")
 
     from eigenlib import _kernels  # here, not above: it imports numba
 
-    rates = float(step_size), float(decay), float(gamma)
-    moves = np.ascontiguousarray(world.next_state, dtype=np.int64)
+    # Where the uniform walk chooses among equally likely moves, as on every map of ours, no outcome need be drawn.
+    ways, upto = world.sampler if world.uniform_moves is None else (world.uniform_moves[None], world.sampler.upto[:0])
+    ways, upto = np.ascontiguousarray(ways), np.ascontiguousarray(upto)
     learned = np.empty((len(streams), len(marks), world.n_states, world.n_states))
 
     def run(k: int) -> None:
         psi, visits, stream = np.zeros(learned.shape[2:]), np.zeros(world.n_states, dtype=np.int64), streams[k]
         for i, (done, mark) in enumerate(pairwise([0, *marks])):
             # numba hands integers back as Python's own: without np.uint64 the next call would compile for a signed one.
-            stream = np.uint64(_kernels.td_episodes(psi, visits, moves, first, mark - done, steps, *rates, stream))
+            stream = np.uint64(_kernels.td_episodes(psi, visits, ways, upto, first, mark - done, steps, *rates, stream))
             learned[k, i] = psi
 
     # Threads around a kernel that releases the GIL, not prange: once a process has used prange (OpenMP), a forked child
@@ -115,60 +129,27 @@ def learn_successor_representation(
 
 def relative_error(estimate: np.ndarray, exact: np.ndarray) -> np.ndarray:
     """‖Ψ̂ − Ψ‖ / ‖Ψ‖ (Frobenius) of every matrix in a stack: (..., S, S) and (S, S) → (...)."""
+    estimate, exact = _require.numbers(estimate, "The estimate"), require_square(exact, "The exact Ψ")
+    if estimate.shape[-2:] != exact.shape:
+        raise ValueError(
+            f"Estimates of shape {estimate.shape} cannot be compared with an exact Ψ of shape {exact.shape}."
+        )
     difference = estimate - exact
     return np.sqrt(np.einsum("...ij,...ij->...", difference, difference)) / np.linalg.norm(exact)
 
 
-def require_discount(gamma: float) -> None:
-    try:
-        valid = 0.0 <= gamma < 1.0
-    except TypeError:
-        raise ValueError(f"γ must be a number, got {gamma!r}.") from None
-    if not valid:
-        raise ValueError(f"γ must lie in [0, 1), got {gamma!r}: at γ = 1 the sum of all future visits has no limit.")
-
-
-def require_stochastic(T):
-    """T as a float matrix, or a sentence that says which row is no probability distribution."""
-    T = require_square(T, "T")
-    rows = np.asarray(T.sum(axis=1)).ravel()
-    smallest = T.data.min(initial=0.0) if sparse.issparse(T) else T.min()
-    if smallest < 0:
-        raise ValueError(f"T holds probabilities, which cannot be negative; its smallest entry is {smallest:g}.")
-    worst = int(np.argmax(np.abs(rows - 1)))
-    if not abs(rows[worst] - 1) <= 1e-9:
-        raise ValueError(
-            f"Row {worst} of T sums to {rows[worst]:.6g} instead of 1: T must be row-stochastic. Divide W by its degrees, "
-            "or use world.transition_matrix()."
-        )
-    return T
-
-
-def require_positive(number: int, name: str) -> int:
-    try:
-        number = index(number)
-    except TypeError:
-        raise ValueError(f"{name} must be a whole number, got {number!r}.") from None
-    if number < 1:
-        raise ValueError(f"{name} must be at least 1, got {number}.")
-    return number
-
-
-def _start_state(world: GridWorld, start) -> int:
+def _start_state(world: World, start) -> int:
     """The state in which every episode starts, −1 for a new random one each time."""
     if start is None or (isinstance(start, str) and start in ("random", "fixed")):
         return 0 if start == "fixed" else -1
-    try:
-        state = index(start)
-    except TypeError:
-        raise ValueError(f"start must be 'random', 'fixed' (state 0) or a state's number, got {start!r}.") from None
-    if not 0 <= state < world.n_states:
-        raise ValueError(f"start must be one of the states 0 to {world.n_states - 1} of this world, got {state}.")
-    return state
+    if isinstance(start, str):
+        raise ValueError(f"start must be 'random', 'fixed' (state 0) or a state's number, got {start!r}.")
+    return require_state(world.n_states, start, "start")
 
 
 def _require_snapshots(snapshots, episodes: int) -> list[int]:
-    marks = [require_positive(mark, "Each snapshot") for mark in np.ravel(snapshots)]
+    several = snapshots if np.iterable(snapshots) else [snapshots]
+    marks = [require_positive(mark, "Each snapshot") for mark in several]
     if not marks or marks[-1] > episodes or any(b <= a for a, b in pairwise(marks)):
         raise ValueError(
             f"snapshots must be increasing episode counts between 1 and episodes = {episodes}, got {marks}: sort them, "
@@ -177,31 +158,6 @@ def _require_snapshots(snapshots, episodes: int) -> list[int]:
     return marks
 
 
-def require_seed(rng) -> int:
-    """A seed from what a user may give: a whole number, a numpy Generator to draw one from, or None for 0."""
-    if isinstance(rng, np.random.Generator):
-        return int(rng.integers(2**63))
-    try:
-        seed = 0 if rng is None else index(rng)
-    except TypeError:
-        raise ValueError(f"A seed is a whole number or a numpy Generator, got {rng!r}.") from None
-    if seed < 0:
-        raise ValueError(f"A seed cannot be negative, got {seed}.")
-    return seed
-
-
 def _stream(rng) -> np.uint64:
     """The 64-bit state a run's random numbers start from."""
     return np.random.SeedSequence(require_seed(rng)).generate_state(1, np.uint64)[0]
-
-
-def require_square(matrix, name: str):
-    if np.iscomplexobj(matrix):
-        raise ValueError(f"{name} must be real, but its entries are complex numbers.")
-    matrix = sparse.csr_matrix(matrix, dtype=float) if sparse.issparse(matrix) else np.asarray(matrix, dtype=float)
-    if len(matrix.shape) != 2 or matrix.shape[0] != matrix.shape[1] or matrix.shape[0] == 0:
-        raise ValueError(f"{name} must be a square matrix with one row a state, got shape {matrix.shape}.")
-    entries = matrix.data if sparse.issparse(matrix) else matrix
-    if not np.isfinite(entries).all():
-        raise ValueError(f"{name} holds entries that are not finite numbers (NaN or ∞).")
-    return matrix

@@ -24,7 +24,7 @@ a maze of many rooms, may keep the walk in each of them for longer than 10¹⁴ 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -33,10 +33,11 @@ from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import splu
 from tqdm import tqdm
 
-from eigenlib.diffusion import Cost, DiffusionWarning
+from eigenlib import _require
+from eigenlib._require import require_positive, require_seed
+from eigenlib.diffusion import Cost, DiffusionWarning, require_cost
 from eigenlib.eigenoptions import Option, require_options
-from eigenlib.gridworld import GridWorld
-from eigenlib.representation import require_positive, require_seed
+from eigenlib.worlds import World, require_world
 
 ILL_CONDITIONED = 1e10  # from here on fewer than five digits are right
 HOPELESS = 1e14  # and from here on none
@@ -60,7 +61,7 @@ class SampledDiffusionTime(NamedTuple):
 
 
 def sampled_diffusion_time(
-    world: GridWorld,
+    world: World,
     options: Sequence[Option] = (),
     goals: int | Sequence[int] = 30,
     cost: Cost = "decisions",
@@ -75,10 +76,9 @@ def sampled_diffusion_time(
     beyond 10³⁰⁸ is infinite.
     Every state must be reachable from every other: where a one-way door shuts for good, the mean is infinite anyway.
     """
-    if cost not in ("decisions", "steps"):
-        raise ValueError(
-            f"cost must be 'decisions' (a choice costs 1) or 'steps' (a primitive step does), not {cost!r}."
-        )
+    require_world(world)
+    cost, interrupt = require_cost(cost), _require.flag(interrupt, "interrupt")
+    progress = _require.flag(progress, "progress")
     if world.n_states < 2:
         raise ValueError(
             "The diffusion time is a mean over pairs of distinct states, but this world has one state only."
@@ -86,7 +86,8 @@ def sampled_diffusion_time(
     edges = world.transition_matrix(sparse_result=True)
     if connected_components(edges, directed=True, connection="strong", return_labels=False) > 1:
         raise ValueError(
-            "In this world a one-way door shuts for good, so some times are infinite: up to some thousand states "
+            "In this world some states cannot be reached from others (a door shuts for good, or something ends), so some "
+            "times are infinite: up to some thousand states "
             "diffusion_time tells which and gives the median of all pairs."
         )
     random = np.random.default_rng(require_seed(rng))
@@ -114,7 +115,7 @@ def sampled_diffusion_time(
     return _estimate(chosen, means, values, world.n_states, condition, random)
 
 
-def _layers(world: GridWorld, edges, options, cost: str):
+def _layers(world: World, edges, options, cost: str):
     """P, (N, N) over all nodes; node, (1 + K, S) the number of each, that of s where an option has ended; price, (N,)."""
     policies, starts = require_options(world, options)
     n_states, running = world.n_states, policies >= 0
@@ -125,8 +126,9 @@ def _layers(world: GridWorld, edges, options, cost: str):
     moves = sparse.coo_matrix(sparse.diags_array(world.n_actions / choices) @ edges)
     k, begins = np.nonzero(starts)
     parts = [(moves.data, moves.row, moves.col), (1 / choices[begins], begins, node[k + 1, begins])]
-    for chance, ahead in world.outcomes():
-        parts.append((np.full(len(s), chance), node[o + 1, s], node[o + 1, ahead[s, policies[o, s]]]))
+    for chance, ahead in world.dynamics:
+        chances = np.broadcast_to(chance, ahead.shape)[s, policies[o, s]]
+        parts.append((chances, node[o + 1, s], node[o + 1, ahead[s, policies[o, s]]]))
     data, rows, columns = (np.concatenate(part) for part in zip(*parts, strict=True))
     size = n_states + len(s)
     price = np.concatenate([np.ones(n_states), np.zeros(len(s))])
@@ -215,15 +217,18 @@ def _estimate(goals, means, values, n_states: int, condition: float, rng) -> Sam
     return SampledDiffusionTime(mean, intervals[0], median, intervals[1], np.asarray(goals), means, condition)
 
 
-def _require_goals(world: GridWorld, goals, rng) -> np.ndarray:
-    if np.ndim(goals) == 0:
+def _require_goals(world: World, goals, rng) -> np.ndarray:
+    if not isinstance(goals, Iterable) or isinstance(goals, str | bytes) or getattr(goals, "ndim", 1) == 0:
         count = require_positive(goals, "goals")
         if count > world.n_states:
             raise ValueError(f"{count} goals were asked for, but this world has {world.n_states} states only.")
         return rng.choice(world.n_states, size=count, replace=False)
-    chosen = np.asarray(goals)
-    if chosen.ndim != 1 or not chosen.size or chosen.dtype.kind not in "iu":
-        raise ValueError(f"goals must be a number of goals to draw or a list of states, got {goals!r}.")
+    try:
+        chosen = _require.wholes(_require.several(goals, "goals", "states"), "goals", ("G",))
+    except ValueError:
+        raise ValueError(
+            f"goals must be a number of goals to draw or a list of states, got {_require.shown(goals)}."
+        ) from None
     if chosen.min() < 0 or chosen.max() >= world.n_states or len(np.unique(chosen)) < len(chosen):
         raise ValueError(f"goals must be different states, each from 0 to {world.n_states - 1}.")
     return chosen

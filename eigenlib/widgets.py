@@ -18,7 +18,7 @@ import numpy as np
 import traitlets
 from matplotlib.figure import Figure
 
-from eigenlib import plots
+from eigenlib import _require, plots
 from eigenlib.eigenoptions import learn_eigenoption
 from eigenlib.eigenpurposes import alignment, extract_eigenpurposes, match_signs
 from eigenlib.gridworld import ARROWS, GridWorld, map_names
@@ -43,6 +43,14 @@ class Explorer(ipywidgets.VBox):
         alt: Callable[..., str],
         extra: Sequence[ipywidgets.Widget] = (),
     ) -> None:
+        for function, name in ((draw, "draw"), (alt, "alt")):
+            if not callable(function):
+                raise ValueError(f"{name} must be a function, got {_require.shown(function)}.")
+        for name, control in _require.mapping(controls, "controls", "names and widgets").items():
+            _require.instance(control, f"controls[{name!r}]", ipywidgets.ValueWidget)
+        extra = [
+            _require.instance(one, "extra", ipywidgets.Widget) for one in _require.several(extra, "extra", "widgets")
+        ]
         self._draw, self._alt, self.controls = draw, alt, dict(controls)
         self.screen = Screen(draw(None, **self.values))
         self.image = ipywidgets.Image(value=self.screen.png(), format="png", layout={"max_width": "100%"})
@@ -99,10 +107,12 @@ class MazeEditor(anywidget.AnyWidget):
     gamma = traitlets.Float(0.9).tag(sync=True)
 
     def __init__(self, world: GridWorld, index: int = 1, gamma: float = 0.9) -> None:
+        plots.require_map(world)
+        index, gamma = _require.whole(index, "index", 0), _require.discount(gamma)
+        if index >= world.n_states:
+            raise ValueError(f"There is no eigenvector {index}: this map has the numbers 0 to {world.n_states - 1}.")
         if world.slip or np.isin(world.characters, list(ARROWS)).any():
             raise ValueError("The maze editor takes maps without slips and one-way doors: only there T is symmetric.")
-        if not 0 <= index < world.n_states:
-            raise ValueError(f"There is no eigenvector {index}: this map has the numbers 0 to {world.n_states - 1}.")
         super().__init__(text=world.text, index=index, gamma=gamma)
 
     @property
@@ -122,11 +132,16 @@ class MazeEditor(anywidget.AnyWidget):
 
 def slider(description: str, value: float, low: float, high: float, step: float) -> ipywidgets.FloatSlider:
     """A slider that redraws while it is dragged."""
+    low, step = _require.real(low, "low"), _require.real(step, "step", 0, ends="(]")
+    high = _require.real(high, "high", low)
+    value, description = _require.real(value, "value", low, high), _require.text(description, "description")
     return ipywidgets.FloatSlider(value, min=low, max=high, step=step, description=description, readout_format=".3g")
 
 
 def explore_spectra(world: GridWorld, laplacian_values, gamma: float = 0.9) -> Explorer:
     """The two spectra against γ (notebook 02)."""
+    plots.require_map(world)
+    gamma = _require.real(gamma, "γ", 0.01, 0.99)
     return Explorer(
         lambda fig, gamma: spectra(laplacian_values, gamma, fig),
         {"gamma": slider("γ", gamma, 0.01, 0.99, 0.01)},
@@ -139,6 +154,9 @@ def explore_sr(world: GridWorld, episodes: int = 100, gamma: float = 0.9, state:
 
     Every move learns Ψ̂ anew, up to 5,000 episodes; `play` walks through the episodes.
     """
+    plots.require_map(world)
+    episodes, gamma = _require.whole(episodes, "episodes", 1), _require.real(gamma, "γ", 0.05, 0.99)
+    state = _require.whole(state, "state", 0, world.n_states - 1)
     tens = (35, 40, 50, 60, 70, 80, 100, 120, 150, 200, 250, 300, 400)
     stops = [
         *range(1, 31),
@@ -206,6 +224,11 @@ def explore_sr(world: GridWorld, episodes: int = 100, gamma: float = 0.9, state:
 def explore_eigenvectors(name: str = "four_rooms", gamma: float = 0.9, index: int = 1) -> Explorer:
     """Any eigenvector of any bundled map: heat map, landscape, option, place in the spectrum (notebook 04)."""
 
+    gamma = _require.discount(gamma)
+    last = GridWorld.named(_require.text(name, "name")).n_states - 1
+    index = _require.whole(index, "index", 0, last)
+    _require.choice(name, "name", map_names())  # only bundled maps are in the list
+
     @cache
     def solved(name: str):
         world = GridWorld.named(name)
@@ -222,7 +245,7 @@ def explore_eigenvectors(name: str = "four_rooms", gamma: float = 0.9, index: in
         return eigenoption(world, purposes.values, index, vector, policy, fig)
 
     maps = ipywidgets.Dropdown(options=map_names(), value=name, description="map")
-    which = ipywidgets.IntSlider(index, min=0, max=solved(name)[0].n_states - 1, description="eigenvector")
+    which = ipywidgets.IntSlider(index, min=0, max=last, description="eigenvector")
     maps.observe(lambda change: which.set_trait("max", solved(change.new)[0].n_states - 1), names="value")
     return Explorer(
         draw,
@@ -246,9 +269,16 @@ def explore_deep_sr(world: GridWorld, runs: Mapping, gamma: float = 0.9, count: 
     """
     from eigenlib import deep_rooms
 
+    plots.require_map(world)
+    count = _require.whole(count, "count", 1, world.n_states - 1)
+    for key, run in _require.mapping(runs, "runs", "stored runs").items():
+        if not isinstance(run, deep_rooms.Learned) or not isinstance(key, tuple) or len(key) != 3:
+            raise ValueError("runs must be {(width, γ, seed): Learned}, as deep_rooms.stored_runs() gives them.")
+    gammas = sorted({g for width, g, seed in runs if all((known, g, 0) in runs for known in deep_rooms.WIDTHS)})
+    if _require.real(gamma, "γ") not in gammas:
+        raise ValueError(f"γ must be one of {', '.join(map(str, gammas)) or 'those of runs'}, got {gamma!r}.")
     T = world.transition_matrix()
     exact = extract_eigenpurposes(T, count + 1).vectors[:, 1:]  # those of Ψ, for every γ
-    gammas = sorted({g for width, g, seed in runs if seed == 0 and width in deep_rooms.WIDTHS})
 
     def draw(fig, gamma, width, potential):
         run = runs[width, gamma, 0]

@@ -547,7 +547,7 @@ SMALL = GridWorld.from_text("...")
         (lambda: diffusion_curve(SMALL, [], 3), "counts must be whole numbers"),
         (lambda: subgoal_option(SMALL, 3), "one of the states 0 to 2 of this world, got 3"),
         (lambda: subgoal_option(SMALL, -1), "one of the states 0 to 2 of this world, got -1"),
-        (lambda: subgoal_option(SMALL, "A"), "A subgoal is a state's number, got 'A'"),
+        (lambda: subgoal_option(SMALL, "A"), "A subgoal must be a state's number, got 'A'"),
         (lambda: random_subgoal_options(SMALL, 0, np.random.default_rng(0)), "count must be at least 1"),
         (lambda: diffusion_time(SMALL, option([RIGHT, -1, -1])), "options must be a list"),
     ],

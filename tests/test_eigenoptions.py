@@ -344,7 +344,7 @@ def test_following_an_option():
     assert follow(world, option, 0).tolist() == [0, 1, 2, 3]
     assert follow(world, option, 1, steps=1).tolist() == [1, 2]
     assert follow(world, option, 3).tolist() == [3]
-    with pytest.raises(ValueError, match="one of the states 0 to 3, not in 4"):
+    with pytest.raises(ValueError, match="one of the states 0 to 3 of this world, got 4"):
         follow(world, option, 4)
     slippery = GridWorld.from_text("....", slip=0.5)
     option = learn_eigenoption(slippery, [0, 1, 3, 6])

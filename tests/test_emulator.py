@@ -318,9 +318,9 @@ def test_an_apostrophe_is_no_obstacle():
         ({"game": "combat"}, "no one-player game called 'combat'"),  # loading it would end the process
         ({"game": "freeway", "mode": 9}, "no mode 9: give one of 0, 1,"),
         ({"game": "freeway", "difficulty": 4}, "no difficulty 4: give one of 0, 1"),
-        ({"game": "freeway", "frame_skip": 0}, "at least one emulator frame"),
-        ({"game": "freeway", "sticky": 1.0}, "probability below 1"),
-        ({"game": "freeway", "actions": "some"}, '"minimal".*"full"'),
+        ({"game": "freeway", "frame_skip": 0}, "frame_skip must be at least 1"),
+        ({"game": "freeway", "sticky": 1.0}, r"sticky must lie in \[0, 1\)"),
+        ({"game": "freeway", "actions": "some"}, "actions must be one of 'minimal', 'full'"),
     ],
 )
 def test_what_does_not_exist_is_refused_in_plain_words(options, message):

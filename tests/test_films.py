@@ -118,7 +118,7 @@ def test_a_film_of_another_world_is_refused():
     up, road = small()["up"], small()["road"]
     with pytest.raises(ValueError, match=r"not the world .* after 1 decisions"):
         films.film(road, np.zeros(24, int), up.path)
-    with pytest.raises(ValueError, match=r"24 actions go with positions of shape \(25, 2\)"):
+    with pytest.raises(ValueError, match=r"positions must be an array of numbers of shape \(25, 2\)"):
         films.film(road, np.ones(24, int), up.path[:-1])
     with pytest.raises(ValueError, match="at most 256 colours"):
         films._sheet(np.random.default_rng(0).integers(0, 256, (2, 30, 30, 3), dtype=np.uint8))

@@ -350,5 +350,5 @@ def test_a_map_of_ones_own_by_its_path(tmp_path):
 def test_walks_take_a_seed_and_whole_states_only():
     world = GridWorld.named("four_rooms")
     np.testing.assert_array_equal(world.random_walks(0, 2, 9, 5), world.random_walks(0, 2, 9, np.random.default_rng(5)))
-    with pytest.raises(ValueError, match="A walk starts in one of the states"):
+    with pytest.raises(ValueError, match=r"start must be a state's number, got 0\.7"):
         world.random_walks(0.7, 2, 9, 5)

@@ -91,7 +91,7 @@ def test_a_check_that_fails_stops_the_notebook(value):
 
 
 def test_unknown_claims_and_non_numbers_are_refused():
-    with pytest.raises(KeyError, match="theorem-values"):
+    with pytest.raises(ValueError, match="theorem-values"):
         ledger.record("no-such-claim", 1.0, holds=True, criterion="c")
     with pytest.raises(ValueError, match="finite"):
         ledger.record("corners", math.nan, holds=True, criterion="c")

@@ -120,7 +120,7 @@ def test_one_way_doors_show_and_point():
 def test_what_cannot_be_drawn_is_refused():
     with pytest.raises(ValueError, match="does not fit into 84×84"):
         PixelMaze(GridWorld.from_text("." * 90))
-    with pytest.raises(ValueError, match="at least one decision"):
+    with pytest.raises(ValueError, match="steps must be at least 1"):
         PixelMaze(GridWorld.from_text(DOORS), steps=0)
     with pytest.raises(ValueError, match="actions 0 to 3"):
         PixelMaze(GridWorld.from_text(DOORS)).act(4)

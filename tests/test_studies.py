@@ -25,9 +25,9 @@ def small(monkeypatch, tmp_path):
     }.items():
         monkeypatch.setattr(studies, name, value)
     monkeypatch.setattr(studies, "UPDATES", (0, 2))
-    studies.stored.cache_clear()
+    studies._stored.cache_clear()
     yield tmp_path
-    studies.stored.cache_clear()
+    studies._stored.cache_clear()
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 import time
+import tokenize
 from collections.abc import Callable, Mapping
 from importlib.metadata import version
 from pathlib import Path
@@ -96,7 +97,7 @@ def prepare(path: Path, plan: dict[str, Any]) -> None:
 def _prepared(path: Path, rows: int) -> bool:
     try:
         return all(array.shape == (rows, *COLUMNS[name][1]) for name, array in _arrays(path, "r").items())
-    except (OSError, ValueError, EOFError):
+    except (OSError, ValueError, EOFError, SyntaxError, tokenize.TokenError):
         return False
 
 
@@ -134,7 +135,7 @@ def fill(path: Path, plan: dict[str, Any], make: Maker, processes: int, progress
                     bar.update(sum(len(_rows(plan, k)) for k in ready))
                 missing = [k for k in missing if k not in ready]
                 if not ready and not busy and missing:
-                    raise RuntimeError(
+                    raise DatasetError(
                         f"A collecting process failed; what it said is above. {path} can be taken up again."
                     )
                 time.sleep(0.1)

@@ -56,6 +56,8 @@ def read_description(path: Path) -> dict[str, Any]:
         about = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise FileNotFoundError(f"{path} does not exist: nothing was trained or saved there yet.") from None
+    except OSError as problem:
+        raise ValueError(f"{path} cannot be read ({problem.strerror}): {_REMEDY}") from None
     except (UnicodeDecodeError, json.JSONDecodeError, RecursionError):
         raise ValueError(f"{path} is not a description of a network (no valid JSON): {_REMEDY}") from None
     if not isinstance(about, dict):
@@ -84,7 +86,6 @@ def read_tensors(path: Path, checksum: Any) -> dict[str, torch.Tensor]:
 def export(path: Path | str, tensors: Mapping[str, torch.Tensor], about: Mapping[str, Any]) -> None:
     """path.safetensors and path.json, for weights that are handed on."""
     path, data = Path(path), _encode(tensors)
-    path.parent.mkdir(parents=True, exist_ok=True)
     replace_file(path.with_name(path.name + ".safetensors"), data)
     described = dict(about) | {"sha256": sha256(data)}
     text = json.dumps(described, indent=1, ensure_ascii=False) + "\n"

@@ -18,6 +18,7 @@ Everything is written under another name first and about.json last: a folder wit
 from __future__ import annotations
 
 import json
+import tokenize
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,8 +26,9 @@ from typing import Any
 
 import numpy as np
 
+from eigenlib import _require
 from eigenlib.atari.emulator import Emulator
-from eigenlib.atari.pixels import SIDE, PixelMaze, PixelWorld
+from eigenlib.atari.pixels import SIDE, PixelMaze, PixelWorld, require_pixel_world
 from eigenlib.reference import alone_in
 
 NO_ACTION = 255
@@ -58,11 +60,17 @@ class Dataset:
     @classmethod
     def from_arrays(cls, frames, actions, ends, n_actions: int, positions=None, about=None) -> Dataset:
         """A dataset in memory, after checking that the arrays belong together."""
+        n_actions = _require.whole(n_actions, "n_actions", 1, NO_ACTION)
+        about = {} if about is None else dict(_require.mapping(about, "about", "words on how it was made"))
+        for array, name in ((frames, "frames"), (actions, "actions"), (ends, "ends")):
+            _require.instance(array, name, np.ndarray)
+        if not frames.ndim or not len(frames):
+            raise DatasetError("frames must hold at least one frame.")
         if positions is None:
             positions = np.full((len(frames), 2), np.nan, np.float32)
         arrays = {"frames": frames, "actions": actions, "ends": ends, "positions": positions}
         for name, (kind, shape) in COLUMNS.items():
-            array = arrays[name]
+            array = _require.instance(arrays[name], name, np.ndarray)
             if array.dtype != kind or array.shape != (len(frames), *shape):
                 raise DatasetError(
                     f"{name} should be {np.dtype(kind)} of shape {(len(frames), *shape)}, but is {array.dtype} of shape "
@@ -73,7 +81,9 @@ class Dataset:
             raise DatasetError(
                 f"actions should be below {n_actions}, or {NO_ACTION} where an episode ends, as it must in the last row."
             )
-        return cls(**arrays, n_actions=n_actions, about=about or {})
+        if np.max(ends) > CUT_OFF:
+            raise DatasetError(f"ends should be at most {CUT_OFF}, but one of them is {np.max(ends)}.")
+        return cls(**arrays, n_actions=n_actions, about=about)
 
     def __len__(self) -> int:
         return len(self.frames)
@@ -88,7 +98,7 @@ def open_dataset(path: Path | str, verify: bool = True) -> Dataset:
     """A collected dataset, memory-mapped; `verify` also compares every byte with the checksums (seconds a gigabyte)."""
     from eigenlib.atari._shards import sha256
 
-    path = Path(path)
+    path, verify = _require.path(path, "path"), _require.flag(verify, "verify")
     again = "delete the folder and collect or fetch the dataset again."
     if not (path / "about.json").is_file():
         begun = (path / "plan.json").is_file()
@@ -106,7 +116,7 @@ def open_dataset(path: Path | str, verify: bool = True) -> Dataset:
             raise DatasetError(f"{file.name} is missing in {path}: {again}")
         try:
             arrays[name] = np.lib.format.open_memmap(file, mode="r")  # refuses objects: nothing is ever unpickled
-        except (ValueError, EOFError, OSError) as problem:
+        except (ValueError, EOFError, OSError, SyntaxError, tokenize.TokenError) as problem:
             raise DatasetError(f"{file.name} in {path} is cut short or is not a plain array: {again}") from problem
         if verify and sha256(file) != sums.get(name):
             raise DatasetError(f"{file.name} in {path} is not the file that about.json describes: {again}")
@@ -114,9 +124,17 @@ def open_dataset(path: Path | str, verify: bool = True) -> Dataset:
 
 
 def play(
-    world: PixelWorld, rows: int, rng: np.random.Generator, episode_steps: int | None = None, one_room: bool = True
+    world: PixelWorld,
+    rows: int,
+    rng: int | np.random.Generator,
+    episode_steps: int | None = None,
+    one_room: bool = True,
 ) -> tuple[dict[str, np.ndarray], float]:
     """`rows` rows of uniformly random play from a reset on, as arrays by name, and the sum of their rewards."""
+    require_pixel_world(world)
+    rows, rng = _require.whole(rows, "rows", 2, 10**9), _require.generator(rng)
+    episode_steps = None if episode_steps is None else _require.whole(episode_steps, "episode_steps", 1)
+    one_room = _require.flag(one_room, "one_room")
     table: dict[str, np.ndarray] = {name: np.zeros((rows, *shape), kind) for name, (kind, shape) in COLUMNS.items()}
     frames, actions, ends, positions = table.values()
     actions[:], positions[:] = NO_ACTION, np.nan
@@ -176,11 +194,13 @@ def collect(
     """
     from eigenlib.atari import _shards
 
-    if min(samples, shard) < 2 or processes < 1 or (episode_steps is not None and episode_steps < 1):
-        raise DatasetError(
-            f"Collect at least 2 samples in shards of at least 2, with at least 1 process and 1 decision an episode; not "
-            f"samples={samples}, shard={shard}, processes={processes}, episode_steps={episode_steps}."
-        )
+    samples, shard = _require.whole(samples, "samples", 2, 10**12), _require.whole(shard, "shard", 2)
+    processes, seed = _require.whole(processes, "processes", 1, 1024), _require.whole(seed, "seed", 0)
+    episode_steps = None if episode_steps is None else _require.whole(episode_steps, "episode_steps", 1)
+    one_room, progress = _require.flag(one_room, "one_room"), _require.flag(progress, "progress")
+    path = _require.path(path, "path")
+    if path.is_file():
+        raise DatasetError(f"{path} is a file, so no dataset can be stored there: choose another folder.")
     if isinstance(world, str):
         emulator = Emulator(world, **options)
         make: Callable[[int], PixelWorld] = emulator.seeded
@@ -188,8 +208,11 @@ def collect(
         raise DatasetError(f"{', '.join(options)}: such options go with a game's name; set them on the world itself.")
     else:
         make, processes = world.seeded if isinstance(world, PixelMaze | Emulator) else world, 1
+        if not callable(make):
+            raise DatasetError(
+                f"world must be a game's name, a PixelMaze, or a function that makes a world, got {_require.shown(world)}."
+            )
     plan = _shards.plan_for(make(seed), samples, seed, shard, episode_steps, one_room)
-    path = Path(path)
     with alone_in(path):
         if not _shards.finished(path, plan):
             _shards.prepare(path, plan)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from eigenlib import reference
+from eigenlib import _require, reference
 from eigenlib.atari import dataset as datasets
 from eigenlib.atari import metrics, options
 
@@ -110,6 +110,7 @@ def discovery_path(job: Job, reward: str = "phi", depth: int = 1, centre: bool =
 
 def read_discovery(path: Path) -> Discovery:
     """What `discover` stored."""
+    path = _require.path(path, "path")
     if not path.with_name(path.name + ".json").is_file():
         raise FileNotFoundError(
             f"Nothing was discovered in {path.parent.parent} yet: first run eigenlib atari discover for it."
@@ -118,6 +119,8 @@ def read_discovery(path: Path) -> Discovery:
     kinds: dict[str, dict[str, np.ndarray]] = {kind: {} for kind in KINDS}
     for name, array in arrays.items():
         kind, _, field = name.partition(".")
+        if kind not in kinds:
+            raise ValueError(f"{path.name}.npz holds {name!r}, which discover never stores: run it again.")
         kinds[kind][field] = array
     return Discovery(kinds, about)
 

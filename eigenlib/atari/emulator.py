@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from eigenlib import _require
 from eigenlib.atari.games import AVATARS, FLASHES, GONE, LOCKED, ROOMS, game_name
 from eigenlib.atari.pixels import SIDE
 
@@ -51,13 +52,11 @@ class Emulator:
         from ale_py import ALEInterface, LoggerMode, roms
 
         self.name = game_name(game)
-        if frame_skip < 1:
-            raise ValueError(f"A decision lasts at least one emulator frame, not {frame_skip!r}: give frame_skip ≥ 1.")
-        if not 0 <= sticky < 1:
-            raise ValueError(f"sticky is a probability below 1, not {sticky!r}: give 0 for none, or the usual 0.25.")
-        if actions not in ("minimal", "full"):
-            raise ValueError(f'actions is "minimal" (those the game uses) or "full" (all 18), not {actions!r}.')
-        self.frame_skip, self.sticky, self.steady = int(frame_skip), float(sticky), bool(steady)
+        # A decision lasts at least one emulator frame; sticky is a probability, 0 for none, usually 0.25.
+        self.frame_skip = _require.whole(frame_skip, "frame_skip", 1, 1000)
+        self.sticky, self.steady = _require.real(sticky, "sticky", 0, 1, "[)"), _require.flag(steady, "steady")
+        _require.choice(actions, "actions", ("minimal", "full"))  # those the game uses, or all 18
+        seed = _require.seed(seed)
         self._options: dict[str, Any] = {"mode": mode, "difficulty": difficulty, "actions": actions}
         ALEInterface.setLoggerMode(LoggerMode.Error)
         self.ale = ALEInterface()
@@ -84,7 +83,7 @@ class Emulator:
 
     def _choose(self, what: str, wanted: int | None, offered, choose) -> None:
         if wanted is not None:
-            if wanted not in offered:
+            if _require.whole(wanted, what, 0) not in offered:
                 raise ValueError(f"{self.name} has no {what} {wanted!r}: give one of {', '.join(map(str, offered))}.")
             choose(wanted)
 
@@ -127,7 +126,7 @@ class Emulator:
 
     def act(self, action: int) -> float:
         """One decision of `frame_skip` emulator frames; returns the sum of their rewards."""
-        if not 0 <= action < self.n_actions:
+        if not 0 <= _require.whole(action, "action", 0) < self.n_actions:
             raise ValueError(f"{self.name} has the actions 0 to {self.n_actions - 1}, not {action!r}.")
         if self.over:
             raise RuntimeError(f"This game of {self.name} is over: call reset() before acting again.")
@@ -201,6 +200,7 @@ class Emulator:
 
     def restore(self, state: Snapshot) -> None:
         """Back to a saved state, pictures included."""
+        _require.instance(state, "state", Snapshot, "save one with save()")
         self.ale.restoreState(state.game)
         self._frame, self._screen, self._held = state.frame, state.screen, state.held
         self.rng.bit_generator.state = state.chance

@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from eigenlib import _require
 from eigenlib.atari.options import replay
-from eigenlib.atari.pixels import PixelWorld
+from eigenlib.atari.pixels import PixelWorld, require_pixel_world
 
 COLUMNS = 10
 JUMP = (
@@ -46,7 +47,7 @@ class Film(NamedTuple):
         """(H, W, 3) uint8: the screen after so many decisions."""
         from PIL import Image
 
-        if not 0 <= step < len(self.path):
+        if not 0 <= _require.whole(step, "step") < len(self.path):
             raise ValueError(f"This film has the steps 0 to {len(self.path) - 1}, not {step!r}.")
         (width, height), (row, column) = self.size, divmod(step, COLUMNS)
         box = (column * width, row * height, (column + 1) * width, (row + 1) * height)
@@ -67,15 +68,16 @@ def film(
 
     start: the saved state from which the option was followed; None is the state that the world is in, and stays in.
     """
+    require_pixel_world(world)
+    actions = _require.wholes(actions, "actions", ("T",), -1, world.n_actions - 1, empty=True)
     steps = len(actions) + 1
-    positions = np.asarray(positions, dtype=float)
-    rooms = np.full(steps, -1) if rooms is None else np.asarray(rooms)
-    lives = np.zeros(steps) if lives is None else np.asarray(lives)
-    if positions.shape != (steps, 2) or rooms.shape != (steps,) or lives.shape != (steps,):
-        raise ValueError(
-            f"{steps - 1} actions go with positions of shape ({steps}, 2) and with {steps} rooms and lives, "
-            f"got {positions.shape}, {rooms.shape} and {lives.shape}."
-        )
+    positions, rooms, lives = _track(
+        positions,
+        np.full(steps, -1) if rooms is None else rooms,
+        np.zeros(steps, int) if lives is None else lives,
+        steps,
+    )
+    _require.text(caption, "caption")
     watched, seen = _watched(world)
     frames = replay(watched, actions, start)
     positions, rooms, lives = positions[: len(frames)], rooms[: len(frames)], lives[: len(frames)]
@@ -110,9 +112,11 @@ def films(
     did: arrays of one kind of direction, as `discover` finds them: "actions" (K, T), "positions" (K, T+1, 2), "rooms", "lives"
     (K, T+1), "goes", "stays", "deaths", "stops" (K,), options in the order e₁, −e₁, e₂, …
     """
+    require_pixel_world(world)
+    did = _require_did(did)
     there, found = len(did["actions"]) // 2, {}
-    for purpose in purposes:
-        if not 1 <= purpose <= there:
+    for purpose in _require.several(purposes, "purposes", "numbers of eigenpurposes"):
+        if not 1 <= _require.whole(purpose, "purposes") <= there:
             raise ValueError(f"There are films of the eigenpurposes 1 to {there}, not of {purpose!r}.")
         for sign in (1, -1):
             option = 2 * (purpose - 1) + (sign < 0)
@@ -123,6 +127,8 @@ def films(
 
 def what_it_did(did: Mapping[str, np.ndarray], option: int) -> str:
     """One option in words, from the numbers that `discover` found: "goes somewhere and stays, 1 life lost"."""
+    did = _require_did(did, ("actions", "positions", "goes", "stays", "deaths", "stops"))
+    option = _require.whole(option, "option", 0, len(did["actions"]) - 1)
     actions, deaths, stop = did["actions"][option], int(did["deaths"][option]), int(did["stops"][option])
     taken = int((actions >= 0).sum())
     if not np.isfinite(did["positions"][option]).any():
@@ -146,6 +152,8 @@ def trails(positions: np.ndarray, rooms: np.ndarray, lives: np.ndarray) -> list[
     A stretch ends where the avatar changes rooms, loses a life, is nowhere, or is put elsewhere by the game: at the start
     again, or at the other mouth of a tunnel.
     """
+    steps = len(_require.numbers(positions, "positions", ("T+1", 2), finite=False))
+    positions, rooms, lives = _track(positions, rooms, lives, steps)
     known = np.isfinite(positions).all(axis=1)
     far = np.hypot(*np.diff(positions, axis=0).T) > JUMP  # False for NaN
     cut = far | (rooms[1:] != rooms[:-1]) | (lives[1:] < lives[:-1])
@@ -156,6 +164,34 @@ def trails(positions: np.ndarray, rooms: np.ndarray, lives: np.ndarray) -> list[
         else:
             found.append((t, t))
     return found
+
+
+def _track(positions, rooms, lives, steps: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """positions (steps, 2), rooms and lives (steps,): one entry more than there are decisions."""
+    positions = _require.numbers(positions, "positions", (steps, 2), finite=False)
+    if np.isinf(positions).any():
+        raise ValueError("positions must be finite, or NaN where the avatar's place is not known.")
+    return positions, _require.wholes(rooms, "rooms", (steps,)), _require.wholes(lives, "lives", (steps,))
+
+
+def _require_did(
+    did: Mapping[str, np.ndarray],
+    names: tuple[str, ...] = ("actions", "positions", "rooms", "lives", "goes", "stays", "deaths", "stops"),
+) -> dict[str, np.ndarray]:
+    """These arrays of `discover`, for K options of T decisions each."""
+    given = _require.mapping(did, "did", "arrays")
+    missing = [name for name in names if name not in given]
+    if missing:
+        raise ValueError(f"did must hold {', '.join(names)}, as `discover` finds them, but {missing[0]} is missing.")
+    actions = _require.wholes(given["actions"], "did['actions']", ("K", "T"), -1)
+    count, steps = actions.shape
+    both = [name for name in ("rooms", "lives") if name in names]
+    found = {name: _require.wholes(given[name], f"did[{name!r}]", (count, steps + 1)) for name in both}
+    found |= {name: _require.wholes(given[name], f"did[{name!r}]", (count,)) for name in ("deaths", "stops")}
+    found["goes"] = _require.truths(given["goes"], "did['goes']", (count,))
+    found["stays"] = _require.numbers(given["stays"], "did['stays']", (count,))
+    found["positions"] = _require.numbers(given["positions"], "did['positions']", (count, steps + 1, 2), finite=False)
+    return {"actions": actions, **found}
 
 
 def _deaths(lives: np.ndarray, known: np.ndarray) -> list[tuple[int, int]]:
@@ -173,7 +209,8 @@ def _watched(world: PixelWorld) -> tuple[Any, list[tuple[float, float]]]:
         places.append(world.position() or (np.nan, np.nan))
         return look()
 
-    return SimpleNamespace(save=world.save, restore=world.restore, act=world.act, frame=look, screen=screen), places
+    same = {part: getattr(world, part) for part in ("name", "n_actions", "reset", "act", "save", "restore", "position")}
+    return SimpleNamespace(**same, over=False, lives=0, frame=look, screen=screen), places
 
 
 def _sheet(frames: np.ndarray) -> bytes:

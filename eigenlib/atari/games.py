@@ -7,6 +7,8 @@ import re
 from functools import cache
 from typing import NamedTuple
 
+from eigenlib import _require
+
 LOCKED = {"ms_pacman": 264}  # emulator frames after a reset in which no action has an effect (a tune is played)
 FLASHES = {"bank_heist": (100, 4)}  # a pixel (y, x) that shows nothing but the flashing floor
 ROOMS = {"montezuma_revenge": 3, "bank_heist": 0}  # the RAM byte that tells rooms, or towns, apart
@@ -30,7 +32,7 @@ AVATARS = {
 
 def game_name(text: str) -> str:
     """ale_py's name of a game: "Ms. Pac-Man", "MsPacman" or "ms_pacman" → "ms_pacman". Errors name the nearest games."""
-    games, key = _games(), _key(text)
+    games, key = _games(), _key(_require.text(text, "The name of a game"))
     if key not in games:
         near = [games[other] for other in difflib.get_close_matches(key, games, n=3, cutoff=0.4)]
         hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(sorted(games.values()))}."

@@ -15,7 +15,11 @@ import numpy as np
 import torch
 from torch import nn
 
+from eigenlib import _require
 from eigenlib.atari.network import SIDE, DeepSR
+from eigenlib.atari.pixels import require_frames
+
+LOSSES = ("both", "sr", "reconstruction")
 
 LIFE_LOST, EPISODE_ENDED = 1, 2  # in Dataset.ends; a cut-off, 3, is no end of the world: bootstrap as usual
 
@@ -39,8 +43,10 @@ class Objective(nn.Module):
 
     def __init__(self, network: DeepSR, target: DeepSR, gamma: float, losses: str = "both", stop_gradient: bool = True):
         super().__init__()
-        self.network, self.target, self.gamma = network, target, gamma
-        self.losses, self.stop_gradient = losses, stop_gradient
+        self.network = _require.instance(network, "network", DeepSR)
+        self.target, self.gamma = _require.instance(target, "target", DeepSR), _require.discount(gamma)
+        self.losses = _require.choice(losses, "losses", LOSSES)
+        self.stop_gradient = _require.flag(stop_gradient, "stop_gradient")
 
     def forward(self, frames, actions, next_frames, bootstrap):  # (B, 84, 84) uint8, (B,), (B, 84, 84) uint8, (B,)
         phi = self.network.phi(frames)
@@ -127,6 +133,9 @@ def in_target(name: str) -> bool:
 
 def choose_trained(network: DeepSR, losses: str, stop_gradient: bool, refine: bool = False) -> None:
     """Mark which weights an objective moves (requires_grad)."""
+    _require.instance(network, "network", DeepSR)
+    _require.choice(losses, "losses", LOSSES)
+    stop_gradient, refine = _require.flag(stop_gradient, "stop_gradient"), _require.flag(refine, "refine")
     for name, weights in network.named_parameters():
         if name.startswith("successor"):
             moves = refine or losses != "reconstruction"
@@ -139,6 +148,8 @@ def choose_trained(network: DeepSR, losses: str, stop_gradient: bool, refine: bo
 
 def image_statistics(frames: np.ndarray, normalisation: str, floor: float) -> tuple[np.ndarray, np.ndarray]:
     """Mean image and scale, each (84, 84), in units of [0, 1]: from exact sums of whole numbers, chunk by chunk."""
+    _require.choice(normalisation, "normalisation", ("raw", "mean", "deviation"))
+    frames, floor = require_frames(frames), _require.real(floor, "floor", 0, ends="(]")
     if normalisation == "raw":
         return np.zeros((SIDE, SIDE)), np.ones((SIDE, SIDE))
     total, squares = np.zeros((SIDE, SIDE), np.int64), np.zeros((SIDE, SIDE), np.int64)
@@ -157,6 +168,10 @@ class FrameBatches:
     """Batches of transitions on a device. On CUDA all frames live there if they fit; else each batch is sent."""
 
     def __init__(self, dataset, life_ends: bool, device: torch.device):
+        if not all(hasattr(dataset, part) for part in ("frames", "actions", "ends")):
+            raise ValueError(f"dataset must be a Dataset, got {_require.shown(dataset)}.")
+        _require.instance(device, "device", torch.device, "take machine.choose_device(name)")
+        life_ends = _require.flag(life_ends, "life_ends")
         self.device, self.frames = device, dataset.frames
         self.actions = torch.from_numpy(np.asarray(dataset.actions).astype(np.int64)).to(device)
         self.bootstrap = bootstraps(dataset.ends, life_ends).to(device)

@@ -13,11 +13,13 @@ import psutil
 import torch
 from torch import distributed, nn
 
+from eigenlib import _require
 from eigenlib.atari.network import DeepSR
 
 
 def choose_device(name: str = "auto") -> torch.device:
     """The device of this name; "auto" is CUDA where there is one, else Apple's MPS, else the CPU."""
+    _require.text(name, "device")
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
     kind, _, number = str(name).partition(":")
@@ -92,8 +94,7 @@ def kept_memory() -> Iterator[None]:
 @contextlib.contextmanager
 def threads(count: int | None = None) -> Iterator[None]:
     """PyTorch with this many threads on the CPU, None for one a core; with as many as before afterwards."""
-    if count is not None and (isinstance(count, bool) or not isinstance(count, int) or count < 1):
-        raise ValueError(f"threads must be a whole number of at least 1, or None for one a core, got {count!r}.")
+    count = None if count is None else _require.whole(count, "threads", 1, 1024)
     before = torch.get_num_threads()
     torch.set_num_threads(count or cores())
     try:

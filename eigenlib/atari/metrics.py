@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from eigenlib import _require
 from eigenlib.atari.network import SIDE, DeepSR
 
 CELL = 8
@@ -49,6 +50,7 @@ def big_basin(
     A place's height is its mean potential; a step goes to the highest of its eight neighbours, among places with at least
     so many visits. One hill gives 1, noise gives small basins. The basins of e and of −e are not the same: give both.
     """
+    visits = _require.whole(visits, "visits", 1)
     table, places = _visited(potentials, positions, rooms)
     cells, index, counts = np.unique(places, axis=0, return_inverse=True, return_counts=True)
     known = counts >= visits
@@ -76,7 +78,9 @@ def purposeful(
 
     positions: (T+1, 2); NaN, as after the end of an episode, is nowhere. Without any position the share is 0.
     """
-    half = len(positions) // 2
+    positions = places(positions, ("T+1", 2))
+    rooms = None if rooms is None else _require.wholes(rooms, "rooms", (len(positions),))
+    radius, half = _require.real(radius, "radius", 0), len(positions) // 2
     late, where = positions[-half:], np.zeros(half) if rooms is None else rooms[-half:]
     known = np.isfinite(late).all(axis=1)
     if not known.any():
@@ -89,7 +93,10 @@ def purposeful(
 
 def distinct_ends(ends: np.ndarray, radius: float = 2 * CELL) -> int:
     """How many different places ends, (n, 2) or with a room (n, 3), are: one within `radius` of an earlier is the same."""
-    kept: list[np.ndarray] = []
+    ends, kept = _require.numbers(ends, "ends", empty=True), []
+    if ends.size and (ends.ndim != 2 or ends.shape[1] not in (2, 3)):
+        raise ValueError(f"ends must have the shape (n, 2), or with a room (n, 3), got {ends.shape}.")
+    radius = _require.real(radius, "radius", 0)
     for end in ends:
         if not any(np.hypot(*(end - other)[:2]) <= radius and np.array_equal(end[2:], other[2:]) for other in kept):
             kept.append(end)
@@ -98,12 +105,16 @@ def distinct_ends(ends: np.ndarray, radius: float = 2 * CELL) -> int:
 
 def deaths(lives: np.ndarray) -> np.ndarray:
     """Lives lost on the way: (K, T+1) → (K,)."""
-    return (np.diff(lives.astype(int), axis=1) < 0).sum(axis=1)
+    return (np.diff(_require.wholes(lives, "lives", ("K", "T+1")), axis=1) < 0).sum(axis=1)
 
 
 def behaviour(trajectories, staying: float = 0.8, away: float = 2 * CELL) -> dict[str, np.ndarray]:
     """What each option does: ends (K, 3) as x, y, room; stays (K,), `purposeful`'s share; deaths (K,); goes (K,), whether
     it ends more than `away` pixels from where it started and stays there for `staying` of the late steps."""
+    for part in ("positions", "rooms", "lives"):
+        if not hasattr(trajectories, part):
+            raise ValueError(f"trajectories must be what follow() gives, got {_require.shown(trajectories)}.")
+    staying, away = _require.real(staying, "staying", 0, 1), _require.real(away, "away", 0)
     found = [purposeful(*track) for track in zip(trajectories.positions, trajectories.rooms, strict=True)]
     stays, ends = np.array([share for share, _ in found]), np.array([end for _, end in found]).reshape(-1, 3)
     moved = np.hypot(*(ends[:, :2] - trajectories.positions[:, 0]).T) > away
@@ -118,12 +129,17 @@ def terminations(did: Mapping[str, np.ndarray], away: float = 2 * CELL) -> dict[
     (K, 3) as x, y, room, NaN where an option never ends; "goes" (K,), whether it ends more than `away` pixels from its start,
     or in another room, and before a life is lost; "positions" (K, T+1, 2), NaN after the end.
     """
-    positions, rooms, stops = np.array(did["positions"], dtype=float), did["rooms"], did["stops"]
+    missing = {"positions", "rooms", "lives", "stops"} - set(_require.mapping(did, "did", "arrays"))
+    if missing:
+        raise ValueError(f"did must hold positions, rooms, lives and stops, but {min(missing)} is missing.")
+    positions, away = places(did["positions"], ("K", "T+1", 2)), _require.real(away, "away", 0)
+    rooms, lives = (_require.wholes(did[name], f"did[{name!r}]", positions.shape[:2]) for name in ("rooms", "lives"))
+    stops = _require.wholes(did["stops"], "did['stops']", (len(positions),), -1, positions.shape[1] - 1)
     every, last = np.arange(len(stops)), np.maximum(stops, 0)
     ends = np.column_stack([positions[every, last], rooms[every, last]])
     ends[stops < 0] = np.nan
     moved = (np.hypot(*(ends[:, :2] - positions[:, 0]).T) > away) | (ends[:, 2] != rooms[:, 0])
-    alive = did["lives"][every, last] >= did["lives"][:, 0]
+    alive = lives[every, last] >= lives[:, 0]
     positions[np.arange(positions.shape[1]) > np.where(stops < 0, positions.shape[1], stops)[:, None]] = np.nan
     return {"ends": ends, "goes": moved & alive & (stops >= 0), "positions": positions}
 
@@ -143,6 +159,15 @@ def prediction_errors(
     rows: transitions, best of a walk that was not trained on; screen: height and width to which positions refer; scale:
     (84, 84) deviations to measure in instead of the network's own. Where no position is known, "avatar" is left out.
     """
+    _require.instance(network, "network", DeepSR)
+    require_dataset(dataset)
+    rows = _require.wholes(rows, "rows", ("N",), 0, len(dataset.frames) - 2)
+    if not np.isin(rows, dataset.transitions).all():
+        raise ValueError("rows must be rows from which a transition leads on (dataset.transitions): some are ends.")
+    screen = _screen(screen)
+    scale = None if scale is None else _require.numbers(scale, "scale", (SIDE, SIDE))
+    if scale is not None and not (scale > 0).all():
+        raise ValueError("scale must be above 0 in every pixel: it is divided by.")
     units = 1.0 if scale is None else network.scale / torch.as_tensor(scale).to(network.scale)
     device, sums, counts = network.mean.device, np.zeros((2, 3)), np.zeros(2)
     for start in range(0, len(rows), 256):
@@ -166,21 +191,45 @@ def prediction_errors(
 
 def avatar_boxes(positions: np.ndarray, screen: tuple[int, int]) -> np.ndarray:
     """(N, 84, 84) bool: the BOX × BOX pixels of a frame around each position, (N, 2) on the screen; none where unknown."""
-    centre = positions * SIDE / np.array(screen[::-1])  # x, y
+    centre = places(positions, ("N", 2)) * SIDE / np.array(_screen(screen)[::-1])  # x, y
     with np.errstate(invalid="ignore"):
         away = np.arange(SIDE) + 0.5 - centre[:, :, None]  # (N, 2, 84): of columns, of rows
         inside = (away >= -BOX / 2) & (away < BOX / 2)
     return inside[:, 1, :, None] & inside[:, 0, None, :]
 
 
+def require_dataset(dataset: Any) -> None:
+    for part in ("frames", "actions", "ends", "n_actions", "transitions"):
+        if not hasattr(dataset, part):
+            raise ValueError(
+                f"dataset must be a Dataset (see open_dataset and collect), got {_require.shown(dataset)}."
+            )
+
+
+def _screen(screen: Any) -> tuple[int, int]:
+    height, width = _require.wholes(screen, "screen", (2,), 1).tolist()
+    return height, width
+
+
+def places(positions: Any, shape: tuple[int | str, ...], empty: bool = False) -> np.ndarray:
+    """x, y in pixels, NaN where the avatar's place is not known."""
+    found = _require.numbers(positions, "positions", shape, finite=False, empty=empty)
+    if np.isinf(found).any():
+        raise ValueError("positions must be finite, or NaN where the avatar's place is not known.")
+    return found
+
+
 def _visited(potentials, positions, rooms) -> tuple[np.ndarray, np.ndarray]:
     """Potentials (n, K) in float64 and places (n, 3) as room, column, row, of the rows that have a position."""
-    table = np.asarray(potentials, dtype=float)
-    table = table[:, None] if table.ndim == 1 else table
+    positions = places(positions, ("N", 2))
+    flat = np.ndim(potentials) == 1 if isinstance(potentials, np.ndarray) else False
+    table = _require.numbers(potentials, "potentials", (len(positions), *([] if flat else ["K"])))
+    table = table[:, None] if flat else table
+    rooms = None if rooms is None else _require.wholes(rooms, "rooms", (len(positions),))
     known = np.isfinite(positions).all(axis=1)
     if not known.any():
         raise ValueError("No row has a position: the places of this game's avatar are not known.")
-    cells = np.floor(np.asarray(positions)[known] / CELL).astype(int)
+    cells = np.floor(positions[known] / CELL).astype(int)
     return table[known], np.column_stack([np.zeros(len(cells), int) if rooms is None else rooms[known], cells])
 
 

@@ -20,6 +20,8 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+from eigenlib import _require
+
 SIDE = 84
 
 
@@ -55,7 +57,8 @@ class DeepSR(nn.Module):
 
     def __init__(self, n_actions: int, sizes: Sizes | str = "small", mean=None, scale=None, seed: int = 0):
         super().__init__()
-        self.n_actions, self.sizes = n_actions, require_sizes(sizes)
+        self.n_actions, self.sizes = _require.whole(n_actions, "n_actions", 1, 10_000), require_sizes(sizes)
+        seed = _require.whole(seed, "seed", 0)  # torch wants 64 bits
         channels, features, factors = self.sizes
         with torch.random.fork_rng(devices=[]):
             self.conv1 = nn.Conv2d(1, channels, 6, stride=2)
@@ -75,14 +78,18 @@ class DeepSR(nn.Module):
             self.successor2 = nn.Linear(2 * features, features)
         self.register_buffer("mean", _image(mean, 0.0, "mean"))
         self.register_buffer("scale", _image(scale, 1.0, "scale"))
+        if not self.scale.is_meta and not (self.scale > 0).all():
+            raise ValueError("scale must be above 0 in every pixel: it is divided by.")
         self._initialise(seed)
 
     def normalise(self, frames: torch.Tensor) -> torch.Tensor:
         """uint8 (B, 84, 84) → float (B, 84, 84): what the network sees and predicts."""
+        _require_tensor(frames, "frames", (SIDE, SIDE), torch.uint8)
         return (frames.float() / 255 - self.mean) / self.scale
 
     def to_pixels(self, prediction: torch.Tensor) -> torch.Tensor:
         """A prediction, (B, 84, 84) in normalised units, as grey levels: float, clipped to [0, 255]."""
+        _require_tensor(prediction, "prediction", (SIDE, SIDE))
         return ((prediction * self.scale + self.mean) * 255).clamp(0, 255)
 
     def phi(self, frames: torch.Tensor) -> torch.Tensor:
@@ -94,14 +101,25 @@ class DeepSR(nn.Module):
 
     def predict(self, phi: torch.Tensor, actions: torch.Tensor) -> torch.Tensor:
         """The next frame ζ(φ(s), a) in normalised units: (B, F) and (B,) whole numbers → (B, 84, 84)."""
-        x = self.merge(self.factor(phi) * self.action(actions))
+        _require_tensor(phi, "phi", (self.sizes.features,))
+        _require_tensor(actions, "actions", (), torch.long)
+        if len(actions) != len(phi):
+            raise ValueError(f"actions must have one entry for each of the {len(phi)} rows of phi, got {len(actions)}.")
+        try:
+            x = self.merge(self.factor(phi) * self.action(actions))
+        except IndexError:
+            raise ValueError(
+                f"actions must lie between 0 and {self.n_actions - 1}, the actions of this network."
+            ) from None
         x = F.relu(self.expand(x)).unflatten(1, (self.sizes.channels, 10, 10))
         x = F.relu(self.deconv2(F.relu(self.deconv1(x))))
         return self.deconv3(x)[:, 0]
 
     def psi(self, phi: torch.Tensor, stop_gradient: bool = True) -> torch.Tensor:
         """Successor features ψ(φ(s)): (B, F) → (B, F). Its gradient ends here unless stop_gradient is False."""
-        return self.successor2(F.relu(self.successor1(phi.detach() if stop_gradient else phi)))
+        _require_tensor(phi, "phi", (self.sizes.features,))
+        phi = phi.detach() if _require.flag(stop_gradient, "stop_gradient") else phi
+        return self.successor2(F.relu(self.successor1(phi)))
 
     def forward(self, frames: torch.Tensor, actions: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """φ(s), ζ(φ(s), a) and ψ(φ(s)) at once."""
@@ -154,19 +172,29 @@ def require_sizes(sizes: Sizes | str) -> Sizes:
                 f"There is no network size {sizes!r}; choose one of {', '.join(SIZES)}, or give Sizes(...)."
             )
         return SIZES[sizes]
-    numbers = tuple(sizes)
-    if len(numbers) != 3 or not all(isinstance(n, int) and not isinstance(n, bool) and n > 0 for n in numbers):
-        raise ValueError(f"Sizes are three positive whole numbers (channels, features, factors), got {sizes!r}.")
+    numbers = tuple(sizes) if isinstance(sizes, tuple | list) else ()
+    if len(numbers) != 3 or not all(isinstance(n, int) and not isinstance(n, bool) and 0 < n < 2**20 for n in numbers):
+        raise ValueError(
+            f"Sizes are three positive whole numbers (channels, features, factors), got {_require.shown(sizes)}."
+        )
     return Sizes(*numbers)
 
 
 def _image(values, default: float, name: str) -> torch.Tensor:
     if values is None:
         return torch.full((SIDE, SIDE), default)
-    image = torch.as_tensor(np.array(values, dtype=np.float32) if not torch.is_tensor(values) else values).float()
-    if tuple(image.shape) != (SIDE, SIDE):
-        raise ValueError(f"{name} must be one image of {SIDE} × {SIDE}, got shape {tuple(image.shape)}.")
-    return image.clone()
+    if torch.is_tensor(values) and values.shape == (SIDE, SIDE):
+        return values.float().clone()
+    return torch.from_numpy(_require.numbers(values, name, (SIDE, SIDE)).astype(np.float32))
+
+
+def _require_tensor(tensor, name: str, inner: tuple[int, ...], kind: torch.dtype | None = None) -> None:
+    """(B, *inner) of the kind, a floating one if none is given: frames in [0, 1] instead of bytes would look all black."""
+    fits = torch.is_tensor(tensor) and tensor.dim() == 1 + len(inner) and tuple(tensor.shape[1:]) == inner
+    if not fits or (tensor.dtype != kind if kind is not None else not tensor.is_floating_point()):
+        expected = f"({', '.join(map(str, ('B', *inner)))}{',' * (not inner)})"
+        got = f"{tensor.dtype} of shape {tuple(tensor.shape)}" if torch.is_tensor(tensor) else _require.shown(tensor)
+        raise ValueError(f"{name} must be a tensor of {kind or 'floats'} of shape {expected}, got {got}.")
 
 
 # Every choice that the paper leaves open, or that is made otherwise here: (choice, ours, why). "2020 code" is later code of

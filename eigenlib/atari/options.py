@@ -22,9 +22,10 @@ import numpy as np
 import torch
 from tqdm.auto import tqdm
 
-from eigenlib.atari._lookahead import best_plans, look_ahead, plans
+from eigenlib import _require
+from eigenlib.atari._lookahead import MOST, best_plans, look_ahead, plans
 from eigenlib.atari.network import DeepSR
-from eigenlib.atari.pixels import PixelWorld
+from eigenlib.atari.pixels import PixelWorld, require_frames, require_pixel_world
 from eigenlib.eigenpurposes import Eigenpurposes, fix_signs
 
 BATCH = 512  # frames in one forward pass
@@ -71,8 +72,9 @@ def eigenpurposes_from_rows(rows: np.ndarray, count: int, centre: bool = False) 
 
     By way of the Gram matrix, F × F in float64: exact enough, as only the leading ones are wanted, and small.
     """
-    samples, size = rows.shape
-    if not 1 <= count <= min(samples, size):
+    samples, size = _require.numbers(rows, "rows", ("N", "F"), finite=False).shape
+    rows, centre = np.asarray(rows), _require.flag(centre, "centre")
+    if not 1 <= _require.whole(count, "count") <= min(samples, size):
         raise ValueError(
             f"count must lie between 1 and {min(samples, size)} for rows of shape {rows.shape}, got {count}."
         )
@@ -101,23 +103,28 @@ def directions(
     "sr": the paper's, from ψ.  "pca": principal components of φ, which know nothing of what follows what.
     "random": unit vectors drawn uniformly.  A fourth control is "sr" with φ and ψ of an `untrained` network.
     """
+    _require.choice(kind, "kind", ("sr", "pca", "random"))
+    phi, psi = _rows_of(phi, "phi"), _rows_of(psi, "psi")
+    most = min(len(phi), phi.shape[1], len(psi), psi.shape[1])
+    count, seed = _require.whole(count, "count", 1, most), _require.seed(seed)
+    centre = _require.flag(centre, "centre")
     if kind == "sr":
         return eigenpurposes_from_rows(psi, count, centre)
     if kind == "pca":
         return eigenpurposes_from_rows(phi, count, centre=True)
-    if kind != "random":
-        raise ValueError(f"There are no directions {kind!r}: take 'sr', 'pca' or 'random'.")
     drawn = np.random.default_rng(seed).standard_normal((phi.shape[1], count))
     return Eigenpurposes(np.ones(count), fix_signs(drawn / np.linalg.norm(drawn, axis=0)))
 
 
 def both_signs(vectors: np.ndarray) -> np.ndarray:
     """(F, k) → (F, 2k): e₁, −e₁, e₂, −e₂, …"""
+    vectors = _rows_of(vectors, "vectors")
     return np.stack([vectors, -vectors], axis=2).reshape(len(vectors), -1)
 
 
 def untrained(network: DeepSR, seed: int = 0) -> DeepSR:
     """A network of the same sizes that sees the same normalised frames and has learned nothing."""
+    _require.instance(network, "network", DeepSR)
     fresh = DeepSR(network.n_actions, network.sizes, network.mean.cpu(), network.scale.cpu(), seed=seed)
     return fresh.to(network.mean.device)
 
@@ -140,24 +147,21 @@ def follow(
     reward: "psi" pays for e·ψ instead of the paper's e·φ.
     depth: compare all sequences of so many actions where there are at most 256, else each action so many times over.
     """
-    vectors = np.asarray(vectors, dtype=np.float32)
-    if vectors.ndim != 2 or vectors.shape[0] != network.sizes.features:
-        raise ValueError(
-            f"Directions must have shape ({network.sizes.features}, K) for this network, got {vectors.shape}."
-        )
+    require_pixel_world(world)
+    _require_network(network)
+    vectors = _require.numbers(vectors, "vectors", (network.sizes.features, "K")).astype(np.float32)
     if world.n_actions != network.n_actions:
         raise ValueError(
             f"{world.name} has {world.n_actions} actions, but the network was made for {network.n_actions}."
         )
-    if reward not in ("phi", "psi"):
-        raise ValueError(f"reward must be 'phi' (the paper's) or 'psi', got {reward!r}.")
-    if steps < 1 or depth < 1:
-        raise ValueError(f"steps and depth must be at least 1, got {steps} and {depth}.")
+    _require.choice(reward, "reward", ("phi", "psi"))
+    steps, depth = _require.whole(steps, "steps", 1, 32_767), _require.whole(depth, "depth", 1, MOST)
+    gamma, progress = _require.discount(gamma), _require.flag(progress, "progress")
     tree, here = plans(world.n_actions, depth), world.save()
     log = _empty_log(vectors.shape[1], steps)
     try:
         if start is not None:
-            world.restore(start)
+            restored(world, start)
         everyone = np.arange(vectors.shape[1])
         log.potentials[:, :] = _potentials(network, [world.frame()], vectors, reward).T
         _note(world, log, everyone, 0)
@@ -184,9 +188,11 @@ def follow(
     return log
 
 
-def wander(world: PixelWorld, count: int, steps: int, rng: np.random.Generator) -> Trajectories:
+def wander(world: PixelWorld, count: int, steps: int, rng: int | np.random.Generator) -> Trajectories:
     """Random play from the state that the world is in, so many times, noted as `follow` notes options: the last control."""
-    here, log = world.save(), _empty_log(count, steps)
+    require_pixel_world(world)
+    count, steps = _require.whole(count, "count", 1, 10**6), _require.whole(steps, "steps", 1, 32_767)
+    rng, here, log = _require.generator(rng), world.save(), _empty_log(count, steps)
     for k in range(count):
         world.restore(here)
         _note(world, log, np.array([k]), 0)
@@ -202,10 +208,12 @@ def wander(world: PixelWorld, count: int, steps: int, rng: np.random.Generator) 
 
 def replay(world: PixelWorld, actions: np.ndarray, start: Any = None) -> np.ndarray:
     """The film of one option: its actions, (T,), taken again from the same state → (T+1, …) screens, as `follow` saw them."""
+    require_pixel_world(world)
+    actions = _require.wholes(actions, "actions", ("T",), -1, world.n_actions - 1, empty=True)
     here, look = world.save(), getattr(world, "screen", world.frame)
     try:
         if start is not None:
-            world.restore(start)
+            restored(world, start)
         film = [look()]
         for action in actions[actions >= 0]:
             world.act(int(action))
@@ -213,6 +221,16 @@ def replay(world: PixelWorld, actions: np.ndarray, start: Any = None) -> np.ndar
     finally:
         world.restore(here)
     return np.stack(film)
+
+
+def restored(world: PixelWorld, start: Any) -> None:
+    """Put the world into a saved state, or say that it is none."""
+    try:
+        world.restore(start)
+    except (TypeError, ValueError, AttributeError, IndexError, KeyError):
+        raise ValueError(
+            f"start must be a state that this world's save() has given, or None, got {_require.shown(start)}."
+        ) from None
 
 
 def _potentials(network: DeepSR, frames: list[np.ndarray], vectors: np.ndarray, reward: str) -> np.ndarray:
@@ -225,9 +243,23 @@ def _potentials(network: DeepSR, frames: list[np.ndarray], vectors: np.ndarray, 
     return (_forward(network, pictures, (reward,))[0] @ vectors)[which]
 
 
+def _require_network(network: Any) -> None:
+    """A DeepSR, or what can stand for one here."""
+    if not all(hasattr(network, part) for part in ("phi", "psi", "sizes", "mean")):
+        raise ValueError(f"network must be a DeepSR, got {_require.shown(network)}.")
+
+
+def _rows_of(values: np.ndarray, name: str) -> np.ndarray:
+    """(N, F) finite numbers, as they are."""
+    _require.numbers(values, name, ("N", "F"))
+    return np.asarray(values)
+
+
 @torch.inference_mode()
 def _forward(network: DeepSR, frames: np.ndarray, wanted: tuple[str, ...]) -> list[np.ndarray]:
     """φ and/or ψ of frames, each (N, F)."""
+    _require_network(network)
+    frames = require_frames(frames)
     out = [np.empty((len(frames), network.sizes.features), np.float32) for _ in wanted]
     for start in range(0, len(frames), BATCH):
         rows = slice(start, start + BATCH)

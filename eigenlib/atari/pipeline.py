@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from eigenlib import reference
+from eigenlib import _require, reference
 from eigenlib.atari import dataset as datasets
 from eigenlib.atari import training
 from eigenlib.atari.discovery import KINDS, discover, discovery_path, read_discovery
@@ -46,6 +46,9 @@ PRESETS = {
 }
 
 
+_LEAST = {"samples": 2, "rows": 2, "purposes": 1, "steps": 1, "passes": 0, "refine_passes": 0}
+
+
 @dataclass(frozen=True)
 class Job:
     """One game, one amount of work, one seed, one folder."""
@@ -66,7 +69,7 @@ class Job:
             run = training.load_run(self.out / "network", str(training.choose_device(self.device)))
             if run.finished:
                 return run
-        raise FileNotFoundError(f"There is no trained network in {self.out}: first run {self.command('train')}")
+        raise FileNotFoundError(f"There is no trained network in {self.out}: first run {self.command('train')}.")
 
     def command(self, step: str) -> str:
         """What to type for a step of this job."""
@@ -95,16 +98,16 @@ def prepare(
     **amounts,
 ) -> Job:
     """A job, or one sentence about what is wrong with it. amounts: entries of Preset or Config other than the preset's."""
-    if preset not in PRESETS:
+    if not isinstance(preset, str) or preset not in PRESETS:
         raise ValueError(f"There is no preset {preset!r}; the presets are {', '.join(PRESETS)}.")
-    if seed < 0:
-        raise ValueError(f"A seed is a whole number from 0 on, got {seed}.")
+    seed, out = _require.whole(seed, "seed", 0), None if out is None else _require.path(out, "out")
     changed: dict[str, Any] = {name: amount for name, amount in amounts.items() if amount is not None}
-    for name, amount in changed.items():
-        least = 0 if name.endswith("passes") else 1
-        if isinstance(amount, int) and amount < least:
-            raise ValueError(f"{name.replace('_', '-')} must be at least {least}, got {amount}.")
     learning = {field.name for field in fields(Config)} & set(changed)
+    for name, amount in changed.items():
+        if name in _LEAST:
+            _require.whole(amount, name, _LEAST[name], 32_767 if name == "steps" else _require.LARGEST)
+        elif name not in learning:
+            raise ValueError(f"There is no amount {name!r}; there are {', '.join(_LEAST)} and the entries of Config.")
     chosen = PRESETS[preset]._replace(**{name: changed[name] for name in set(changed) - learning})
     config = replace(chosen.config, seed=seed, **{name: changed[name] for name in learning})
     training.choose_device(device)
@@ -123,7 +126,7 @@ def collect(job: Job, processes: int = 1, progress: bool = True) -> datasets.Dat
 def train(job: Job, processes: int = 1, progress: bool = True) -> training.Run:
     """The network, trained on what `collect` has left."""
     if not (job.out / "data" / "about.json").is_file():
-        raise FileNotFoundError(f"There is nothing to train on in {job.out}: first run {job.command('collect')}")
+        raise FileNotFoundError(f"There is nothing to train on in {job.out}: first run {job.command('collect')}.")
     data = datasets.open_dataset(job.out / "data", verify=False)
     return training.train(data, job.amounts.config, job.out / "network", device=job.device, progress=progress)
 

@@ -8,19 +8,21 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from eigenlib.gridworld import GridWorld
+from eigenlib import _require
+from eigenlib._require import require_generator, require_positive
+from eigenlib.gridworld import ACTIONS, MOVES, GridWorld
+from eigenlib.worlds import World
 
 SIDE = 84  # frames are SIDE × SIDE, as in the paper and in DQN
 
 FLOOR, WALL, AGENT, BEYOND, DOOR = 24, 104, 235, 0, 48  # greys of a drawn maze
-_MOVES = ((-1, 0), (0, 1), (1, 0), (0, -1))  # up, right, down, left
 
 
+@runtime_checkable
 class PixelWorld(Protocol):
     """What collecting, training and options need of a world, be it a game or a drawn maze.
 
@@ -59,21 +61,38 @@ class PixelWorld(Protocol):
         """The avatar's (x, y) on the screen, None where unknown."""
 
 
+def require_pixel_world(world: Any) -> None:
+    if not isinstance(world, PixelWorld):
+        raise ValueError(
+            f"world must be an Emulator, a PixelMaze or alike (see PixelWorld), got {_require.shown(world)}."
+        )
+
+
+def require_frames(frames: Any) -> np.ndarray:
+    """(N, 84, 84) bytes; a memory map is not read."""
+    if isinstance(frames, np.ndarray) and frames.dtype == np.uint8 and frames.shape[1:] == (SIDE, SIDE) and len(frames):
+        return frames
+    return _require.wholes(frames, "frames", ("N", SIDE, SIDE), 0, 255).astype(np.uint8)
+
+
 class PixelMaze:
-    """A GridWorld drawn as 84×84 frames. Episodes start in a random state and are cut off after `steps` decisions."""
+    """A GridWorld drawn as 84×84 frames. Episodes start in a random state and are cut off after `steps` decisions.
+
+    seed: a whole number or a Generator to draw from; None is 0.
+    """
 
     lives = 0
     screen_size = (SIDE, SIDE)
-    action_names = ("up", "right", "down", "left")
 
-    def __init__(self, world: GridWorld, seed: int = 0, steps: int = 100) -> None:
-        if steps < 1:
-            raise ValueError(f"An episode lasts at least one decision, not {steps!r}: give steps = 1 or more.")
-        self.world, self.steps = world, int(steps)
+    def __init__(self, world: GridWorld, seed: int | np.random.Generator | None = 0, steps: int = 100) -> None:
+        self.world, self.steps = world, require_positive(steps, "steps")
+        require_drawable(world)
         self.name, self.n_actions = world.name or "own map", world.n_actions
+        self.action_names = ACTIONS if self.n_actions == len(ACTIONS) else tuple(map(str, range(self.n_actions)))
+        self.ways, self.upto = world.sampler
         self.frames = draw(world)  # (S, 84, 84)
         self.frames.flags.writeable = False  # frame() hands out views
-        self.rng = np.random.default_rng(seed)
+        self.rng = require_generator(seed)
         self.reset()
 
     def seeded(self, seed: int) -> PixelMaze:
@@ -85,7 +104,16 @@ class PixelMaze:
         """What decides, with a seed and actions, what happens: a dataset records it."""
         moves = np.ascontiguousarray(self.world.next_state, dtype="<i8").tobytes()
         marks = hashlib.sha256(moves + self.frames.tobytes()).hexdigest()[:16]
-        return {"game": self.name, "moves_and_frames": marks, "slip": self.world.slip, "steps": self.steps}
+        about = {"game": self.name, "moves_and_frames": marks, "slip": self.world.slip, "steps": self.steps}
+        own = hashlib.sha256(self.ways.astype("<i8").tobytes() + self.upto.astype("<f8").tobytes()).hexdigest()[:16]
+        return about if self._as_drawn() else about | {"outcomes": own}
+
+    def _as_drawn(self) -> bool:
+        """Whether map and slip say all about what actions do."""
+        drawn, said = GridWorld.outcomes(self.world), self.world.outcomes()
+        return len(drawn) == len(said) and all(
+            np.array_equal(p, q) and np.array_equal(a, b) for (p, a), (q, b) in zip(drawn, said, strict=True)
+        )
 
     @property
     def over(self) -> bool:
@@ -100,16 +128,13 @@ class PixelMaze:
         self.state, self.decisions = int(self.rng.integers(self.world.n_states)), 0
 
     def act(self, action: int) -> float:
-        """One step, with the world's slips; no maze here has rewards."""
-        if not 0 <= action < self.n_actions:
+        """One step, to where the world's outcomes lead; no maze here has rewards."""
+        if not 0 <= _require.whole(action, "action") < self.n_actions:
             raise ValueError(f"{self.name} has the actions 0 to {self.n_actions - 1}, not {action!r}.")
         if self.over:
             raise RuntimeError(f"This episode of {self.name} is over: call reset() before acting again.")
-        if self.world.slip:
-            chance = self.rng.random()
-            side = (chance < self.world.slip / 2) - (chance >= 1 - self.world.slip / 2)
-            action = (action + side) % self.n_actions
-        self.state = int(self.world.next_state[self.state, action])
+        way = int((self.rng.random() >= self.upto[:, self.state, action]).sum()) if len(self.upto) else 0
+        self.state = int(self.ways[way, self.state, action])
         self.decisions += 1
         return 0.0
 
@@ -126,11 +151,24 @@ class PixelMaze:
         return self.state, self.decisions, self.rng.bit_generator.state
 
     def restore(self, state: tuple[int, int, Mapping[str, Any]]) -> None:
-        self.state, self.decisions, self.rng.bit_generator.state = state
+        try:
+            place, decisions, chance = state
+            self.rng.bit_generator.state = chance
+        except (TypeError, ValueError, KeyError, AttributeError):
+            raise ValueError(f"state must be what save() has given, got {_require.shown(state)}.") from None
+        self.state = _require.whole(place, "state", 0, self.world.n_states - 1)
+        self.decisions = _require.whole(decisions, "state", 0)
+
+
+def require_drawable(world: GridWorld) -> None:
+    if isinstance(world, World):
+        _ = world.free  # where there is no map, this says so
+    _require.instance(world, "world", GridWorld, "only a map can be drawn")
 
 
 def draw(world: GridWorld) -> np.ndarray:
     """(S, 84, 84) uint8: the world with the agent in each of its states."""
+    require_drawable(world)
     cell, top, left = _layout(world)
     height, width = world.free.shape
     picture = np.full((SIDE, SIDE), BEYOND, np.uint8)
@@ -140,7 +178,7 @@ def draw(world: GridWorld) -> np.ndarray:
     for state in np.flatnonzero(_one_way(world)).tolist():
         y, x = corners[state].tolist()
         picture[y : y + cell, x : x + cell] = DOOR
-        for action, (down, right) in enumerate(_MOVES):  # the floor goes on where the door may be left
+        for action, (down, right) in enumerate(MOVES.tolist()):  # the floor goes on where the door may be left
             if world.next_state[state, action] != state:
                 lip = -(-cell // 3)
                 y0, x0 = y + (down > 0) * (cell - lip), x + (right > 0) * (cell - lip)
@@ -167,7 +205,7 @@ def _one_way(world: GridWorld) -> np.ndarray:
     """(S,) bool: states that can be entered from a side on which they cannot be left."""
     before = np.arange(world.n_states)[:, None]
     after = world.next_state
-    back = world.next_state[after, (np.arange(len(_MOVES)) + 2) % len(_MOVES)]  # where the opposite move leads
+    back = world.next_state[after, (np.arange(len(MOVES)) + 2) % len(MOVES)]  # where the opposite move leads
     doors = np.zeros(world.n_states, bool)
     doors[after[(after != before) & (back != before)]] = True
     return doors

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from eigenlib import reference
+from eigenlib import _require, reference
 from eigenlib.atari import training
 from eigenlib.atari.dataset import NO_ACTION, Dataset, open_dataset
 from eigenlib.atari.discovery import KINDS, discovery_path, read_discovery
@@ -75,13 +75,14 @@ def ship(job: Job, destination: Path | str = PRETRAINED) -> Path:
 
 def load(game: str, folder: Path | str = PRETRAINED, device: str = "cpu") -> Pretrained:
     """What was shipped for a game, its checksums checked."""
-    name = game_name(game)
-    path = Path(folder) / name
+    name, folder = game_name(game), _require.path(folder, "folder")
+    training.choose_device(device)
+    path = folder / name
     if not path.with_name(f"{name}.json").is_file():
-        there = sorted(file.stem for file in Path(folder).glob("*.safetensors"))
+        there = sorted(file.stem for file in folder.glob("*.safetensors"))
         raise FileNotFoundError(
             f"No trained network of {name} comes with the course; there are {', '.join(there) or 'none'}. "
-            f"Train one: eigenlib atari run {name}"
+            f"Train one with: eigenlib atari run {name}."
         )
     network = training.load_network(path, device)
     arrays, about = reference.load(path.with_name(f"{name}-lesson"))
@@ -90,6 +91,8 @@ def load(game: str, folder: Path | str = PRETRAINED, device: str = "cpu") -> Pre
 
 def liveliest(walk: Dataset, count: int) -> np.ndarray:
     """(count + 1,) consecutive rows of one episode, without a death, in which the avatar goes the longest way."""
+    _require.instance(walk, "walk", Dataset)
+    count = _require.whole(count, "count", 1, max(len(walk) - 1, 1))
     steps = np.hypot(*np.diff(np.asarray(walk.positions, dtype=float), axis=0).T)
     steps = np.nan_to_num(steps, nan=0.0)
     whole = (np.asarray(walk.actions)[:-1] != NO_ACTION) & (np.asarray(walk.ends)[:-1] == 0)

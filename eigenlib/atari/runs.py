@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import torch
 
+from eigenlib import _require
 from eigenlib.atari import checkpoints
 from eigenlib.atari.machine import choose_device
 from eigenlib.atari.network import DeepSR, Sizes, require_sizes
@@ -53,21 +54,19 @@ class Config:
         if not isinstance(self.sizes, str):
             object.__setattr__(self, "sizes", require_sizes(self.sizes))
         require_sizes(self.sizes)
-        if not 0.0 <= self.gamma < 1.0:
-            raise ValueError(f"γ must lie in [0, 1), got {self.gamma!r}.")
-        if not 0.0 <= self.decay < 1.0:
-            raise ValueError(f"decay, of RMSProp's running squares, must lie in [0, 1), got {self.decay!r}.")
+        _require.discount(self.gamma)
+        _require.real(self.decay, "decay", 0, 1, "[)")
+        for name in ("life_ends", "stop_gradient"):
+            _require.flag(getattr(self, name), name)
         for name in ("batch", "target_period", "refine_batch", "refine_target_period", "log_every"):
             require_count(getattr(self, name), name, 1)
         for name in ("passes", "refine_passes", "seed"):
             require_count(getattr(self, name), name, 0)
         for name in ("step_size", "refine_step_size", "epsilon", "floor"):
-            if not 0.0 < getattr(self, name) < float("inf"):
-                raise ValueError(f"{name} must be a positive number, got {getattr(self, name)!r}.")
+            _require.real(getattr(self, name), name, 0, ends="(]")
         choices = {"normalisation": ("raw", "mean", "deviation"), "losses": ("both", "sr", "reconstruction")}
         for name, allowed in choices.items():
-            if getattr(self, name) not in allowed:
-                raise ValueError(f"{name} must be one of {', '.join(allowed)}, got {getattr(self, name)!r}.")
+            _require.choice(getattr(self, name), name, allowed)
 
 
 @dataclass(frozen=True)
@@ -88,8 +87,9 @@ class Run:
 
 def load_run(folder: Path | str, device: str = "cpu") -> Run:
     """What a folder holds, finished or not."""
+    place, folder = choose_device(device), _require.path(folder, "folder")
     tensors, about = checkpoints.read(folder)
-    network = network_of(about, part_of(tensors, "network."), folder).to(choose_device(device))
+    network = network_of(about, part_of(tensors, "network."), folder).to(place)
     return Run(
         network, config_of(about, folder), columns_of(about.get("history")), about.get("finished") is True, about
     )
@@ -97,7 +97,8 @@ def load_run(folder: Path | str, device: str = "cpu") -> Run:
 
 def export_weights(run: Run, path: Path | str) -> None:
     """path.safetensors, the network alone in float16, and path.json, what it is and how it was trained."""
-    about = {name: value for name, value in run.about.items() if name != "file"}
+    path = _require.path(path, "path")
+    about = {name: value for name, value in _require.instance(run, "run", Run).about.items() if name != "file"}
     checkpoints.export(path, exported(run.network), about)
 
 
@@ -109,10 +110,10 @@ def exported(network: DeepSR) -> dict[str, torch.Tensor]:
 
 def load_network(path: Path | str, device: str = "cpu") -> DeepSR:
     """The network that `export_weights` wrote, in float32, after checking checksum, names and shapes."""
-    path = Path(path)
+    place, path = choose_device(device), _require.path(path, "path")
     about = checkpoints.read_description(path.with_name(path.name + ".json"))
     tensors = checkpoints.read_tensors(path.with_name(path.name + ".safetensors"), about.get("sha256"))
-    return network_of(about, tensors, path).to(choose_device(device))
+    return network_of(about, tensors, path).to(place)
 
 
 def network_of(about: dict[str, Any], tensors: dict[str, torch.Tensor], where) -> DeepSR:
@@ -159,6 +160,6 @@ def columns_of(history: Any) -> dict[str, np.ndarray]:
 
 
 def require_count(number: Any, name: str, least: int) -> int:
-    if isinstance(number, bool) or not isinstance(number, int) or number < least:
-        raise ValueError(f"{name} must be a whole number of at least {least}, got {number!r}.")
-    return number
+    if isinstance(number, bool) or not isinstance(number, int | np.integer) or not least <= number <= _require.LARGEST:
+        raise ValueError(f"{name} must be a whole number of at least {least}, got {_require.shown(number)}.")
+    return int(number)

@@ -10,8 +10,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 
+from eigenlib import _require
 from eigenlib.atari.discovery import KINDS
-from eigenlib.atari.metrics import CELL, distinct_ends
+from eigenlib.atari.metrics import CELL, distinct_ends, places
 
 # Okabe and Ito's colours, which colour-blind readers can tell apart; black and yellow are left out, as they vanish on screens.
 COLOURS = ("#d55e00", "#0072b2", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#7b3294", "#8c510a")
@@ -19,6 +20,10 @@ COLOURS = ("#d55e00", "#0072b2", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#7
 
 def summary_table(about: Mapping[str, Any]) -> str:
     """What `discover` measured, a line for each kind of direction, and how well the network predicts."""
+    summary = _require.mapping(about, "about", "what discover measured").get("summary")
+    wanted = {"r8", "big_basin", "go_and_stay", "options", "distinct_ends", "deaths"}
+    if not isinstance(summary, Mapping) or any(wanted - set(summary.get(kind) or ()) for kind in KINDS):
+        raise ValueError("about must be what `discover` stored of a game: its summary is missing or not whole.")
     lines = [f"{'':20}{'R8':>6}{'basin':>7}{'go and stay':>15}{'ends':>6}{'deaths':>8}"]
     for kind, title in KINDS.items():
         row = about["summary"][kind]
@@ -27,7 +32,7 @@ def summary_table(about: Mapping[str, Any]) -> str:
         )
         share = f"{row['go_and_stay']} of {row['options']}"
         lines.append(f"{title:20}{places}{share:>15}{row['distinct_ends']:>6}{row['deaths']:>8}")
-    for what, errors in about["prediction_errors"].items():
+    for what, errors in about.get("prediction_errors", {}).items():
         said = ", ".join(f"{name} {error:.3f}" for name, error in errors.items())
         lines.append(
             f"squared error of the next frame, {'whole frame' if what == 'frame' else 'around the avatar'}: {said}"
@@ -37,7 +42,8 @@ def summary_table(about: Mapping[str, Any]) -> str:
 
 def telling_options(ends: np.ndarray, goes: np.ndarray, most: int = len(COLOURS)) -> list[int]:
     """Numbers of the first options that go somewhere and stay, each elsewhere than those before it."""
-    chosen: list[int] = []
+    goes, chosen = _require.truths(goes, "goes", ("K",)), []
+    ends, most = _require.numbers(ends, "ends", (len(goes), 3), finite=False), _require.whole(most, "most", 0, 10**6)
     for option in np.flatnonzero(goes).tolist():
         if len(chosen) < most and distinct_ends(ends[[*chosen, option]]) > len(chosen):
             chosen.append(option)
@@ -49,6 +55,8 @@ def density(screen: np.ndarray, positions: np.ndarray) -> np.ndarray:
 
     screen: (H, W, 3) uint8; positions: (K, T+1, 2), K at most as many as COLOURS.
     """
+    screen = _require.wholes(screen, "screen", ("H", "W", 3), 0, 255)
+    positions = places(positions, ("K", "T+1", 2), empty=True)
     picture = 1 - 0.35 * (1 - screen.astype(float).mean(axis=2, keepdims=True).repeat(3, axis=2) / 255)
     height, width = screen.shape[:2]
     for track, colour in zip(positions, COLOURS, strict=False):
@@ -66,6 +74,9 @@ def draw_options(ax: Axes, screen: np.ndarray, arrays: Mapping[str, np.ndarray])
 
     arrays: "positions" (K, T+1, 2), "rooms" (K, T+1), "ends" (K, 3), "goes" (K,), as `discover` finds them.
     """
+    _require.instance(ax, "ax", Axes)
+    screen = _require.wholes(screen, "screen", ("H", "W", 3), 0, 255)
+    arrays = _require_arrays(arrays, "arrays")
     chosen = telling_options(arrays["ends"], arrays["goes"])
     here = arrays["rooms"][chosen] == arrays["rooms"][:1, :1]  # other rooms are not on this screen
     tracks = np.where(here[:, :, None], arrays["positions"][chosen], np.nan)
@@ -84,6 +95,18 @@ def draw_options(ax: Axes, screen: np.ndarray, arrays: Mapping[str, np.ndarray])
     return chosen
 
 
+def _require_arrays(arrays: Mapping[str, np.ndarray], name: str) -> dict[str, np.ndarray]:
+    """positions (K, T+1, 2), rooms (K, T+1), ends (K, 3), goes (K,)."""
+    missing = {"positions", "rooms", "ends", "goes"} - set(_require.mapping(arrays, name, "arrays"))
+    if missing:
+        raise ValueError(f"{name} must hold positions, rooms, ends and goes, but {min(missing)} is missing.")
+    goes = _require.truths(arrays["goes"], f"{name}['goes']", ("K",))
+    positions = _require.numbers(arrays["positions"], f"{name}['positions']", (len(goes), "T+1", 2), finite=False)
+    rooms = _require.numbers(arrays["rooms"], f"{name}['rooms']", positions.shape[:2])
+    ends = _require.numbers(arrays["ends"], f"{name}['ends']", (len(goes), 3), finite=False)
+    return {"positions": positions, "rooms": rooms, "ends": ends, "goes": goes}
+
+
 def _beside(end: tuple[float, float], shape: tuple[int, ...], taken: list[np.ndarray]) -> tuple[int, int]:
     """Where to put a label, in points from its option's end: the first place that no earlier label has, noted in `taken`."""
     at = np.array(end) * (200 / shape[1], -150 / shape[0])  # in points, about: a picture is 200 wide and 150 high
@@ -96,6 +119,13 @@ def _beside(end: tuple[float, float], shape: tuple[int, ...], taken: list[np.nda
 
 def density_figure(screen: np.ndarray, kinds: Mapping[str, Mapping[str, np.ndarray]]) -> Figure:
     """One picture for each kind of direction: title → arrays, as `draw_options` takes them."""
+    kinds = {
+        _require.text(title, "A title in kinds"): _require_arrays(arrays, f"kinds[{title!r}]")
+        for title, arrays in _require.mapping(kinds, "kinds", "titles and arrays").items()
+    }
+    if not kinds:
+        raise ValueError("kinds must hold at least one kind of direction.")
+    screen = _require.wholes(screen, "screen", ("H", "W", 3), 0, 255)
     figure = Figure(figsize=(3.2 * len(kinds), 3.1), layout="constrained")
     axes = figure.subplots(1, len(kinds), squeeze=False)[0]
     for ax, (title, arrays) in zip(axes, kinds.items(), strict=True):

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from eigenlib import reference
+from eigenlib import _require, reference
 from eigenlib.atari import machine, metrics, options, pipeline, pretrained, training
 from eigenlib.atari.dataset import Dataset, collect
 from eigenlib.atari.discovery import WALK
@@ -67,6 +67,11 @@ def _learning_curve(normalisation: str) -> Arrays:
 
 def predictions(network: DeepSR, data: Dataset, rows: np.ndarray) -> np.ndarray:
     """The next frame in grey levels that a network expects after each of these rows: (N, 84, 84) uint8."""
+    _require.instance(network, "network", DeepSR)
+    _require.instance(data, "data", Dataset)
+    rows = _require.wholes(rows, "rows", ("N",), 0, len(data) - 1)
+    if (np.asarray(data.actions)[rows] >= data.n_actions).any():
+        raise ValueError("rows must be rows in which an action was taken (data.transitions): some are ends.")
     place = network.mean.device
     frames = torch.from_numpy(np.array(data.frames[rows])).to(place)
     actions = torch.from_numpy(np.asarray(data.actions)[rows].astype(np.int64)).to(place)
@@ -125,7 +130,7 @@ STUDIES: dict[str, tuple[list[tuple], Callable[..., Arrays]]] = {
 
 def make_reference(name: str) -> None:
     """Make a study anew and store it."""
-    parts, make = STUDIES[name]
+    parts, make = STUDIES[_require.choice(name, "name", STUDIES)]
     arrays: Arrays = {}
     for part in parts:
         key = "|".join(map(str, part))
@@ -140,9 +145,13 @@ def make_reference(name: str) -> None:
     reference.save(REFERENCE / name, arrays, command=f"eigenlib reference {name}")
 
 
-@cache
 def stored(name: str) -> dict[tuple[str, ...], Arrays]:
     """What a study found, by part: {("freeway", "phi", "1"): {"positions": …}, …}."""
+    return _stored(_require.choice(name, "name", STUDIES))
+
+
+@cache
+def _stored(name: str) -> dict[tuple[str, ...], Arrays]:
     arrays, _ = reference.load(REFERENCE / name)
     found: dict[tuple[str, ...], Arrays] = {}
     for key, array in arrays.items():

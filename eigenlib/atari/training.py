@@ -23,7 +23,8 @@ import torch
 from torch import distributed, nn
 from tqdm.auto import tqdm
 
-from eigenlib.atari import checkpoints, machine
+from eigenlib import _require
+from eigenlib.atari import checkpoints, machine, metrics
 from eigenlib.atari.learning import (
     FeatureBatches,
     FrameBatches,
@@ -50,6 +51,7 @@ from eigenlib.reference import alone_in
 
 __all__ = ["Config", "Run", "choose_device", "export_weights", "load_network", "load_run", "train"]
 
+MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")  # of torch.compile
 EXPLOSION = 1e3  # times the median of the last entries of the history: no loss of a run that goes well comes near it
 
 
@@ -74,6 +76,13 @@ def train(
     checkpoint_seconds: how often to write a checkpoint, after the next whole entry of the history.
     Started by torchrun, each process takes its share of every batch, and the first one writes.
     """
+    metrics.require_dataset(dataset)
+    _require.instance(config, "config", Config)
+    folder, progress = _require.path(folder, "folder"), _require.flag(progress, "progress")
+    if folder.is_file():
+        raise ValueError(f"{folder} is a file, so no run can be kept there: choose another folder.")
+    compile = compile if isinstance(compile, bool) else _require.choice(compile, "compile", ("auto", *MODES))
+    checkpoint_seconds = _require.real(checkpoint_seconds, "checkpoint_seconds", 0)
     place = choose_device(device)
     with (
         machine.threads(threads),
