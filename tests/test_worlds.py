@@ -1,5 +1,6 @@
 """Any finite world: every function does what outcomes() says, against code written out plainly (§2.1; notebook 07)."""
 
+import json
 import re
 import types
 import warnings
@@ -25,6 +26,7 @@ from eigenlib.eigenoptions import (
 )
 from eigenlib.eigenpurposes import alignment, extract_eigenpurposes, principal_cosines
 from eigenlib.gridworld import GridWorld, MapError, big_rooms
+from eigenlib.paths import NOTEBOOKS
 from eigenlib.representation import learn_successor_representation, successor_representation
 from eigenlib.sampled_diffusion import sampled_diffusion_time
 from eigenlib.worlds import FiniteWorld, World
@@ -626,3 +628,12 @@ def test_mazes_of_other_dynamics_have_other_parameters():
     calm, windy = (PixelMaze(drawn(np.random.default_rng(1), kind)) for kind in (GridWorld, Windy))
     assert "outcomes" not in calm.parameters
     assert calm.parameters != windy.parameters
+
+
+def test_the_lake_of_lesson_07_is_gymnasiums():
+    cells = json.loads((NOTEBOOKS / "07_beyond_symmetric_worlds.ipynb").read_text(encoding="utf-8"))["cells"]
+    names = {"np": np, "FiniteWorld": FiniteWorld, "SimpleNamespace": types.SimpleNamespace}
+    names["ledger"] = types.SimpleNamespace(check=lambda *_, **__: None)
+    for source in ("".join(cell["source"]) for cell in cells if cell["id"] in ("lake", "lake-world")):
+        exec(source, names)
+    close(table_of(names["lake"]), table_of(FiniteWorld.from_gymnasium(gymnasium.make(LAKE), restart=True)))
