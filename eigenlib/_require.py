@@ -5,11 +5,13 @@ Each function returns what it was given in the form that the caller needs, or ra
 
 from __future__ import annotations
 
+from math import prod
 from operator import index
 
 import numpy as np
 from scipy import sparse
 
+_LARGEST = 10**10  # numbers in one array: 80 GB
 _MOST = 2**62  # larger numbers do not fit into the loops' 64 bits, and nobody would live to see them end
 
 
@@ -94,6 +96,12 @@ def require_positive(number: int, name: str, least: int = 1) -> int:
     if number > _MOST:
         raise ValueError(f"{name} must be at most 2⁶², got {number}.")
     return number
+
+
+def require_room(what: str, *shape: int) -> None:
+    """Refuse results that no memory holds, before numpy tries: systems lend memory that they do not have."""
+    if prod(shape) > _LARGEST:
+        raise ValueError(f"{what} do not fit into memory ({' × '.join(map(str, shape))} numbers): ask for fewer.")
 
 
 def require_state(n_states: int, state: int, name: str) -> int:

@@ -40,7 +40,7 @@ from eigenlib._require import (
     require_state,
 )
 from eigenlib.eigenpurposes import Eigenpurposes
-from eigenlib.worlds import World
+from eigenlib.worlds import World, require_world
 
 _ZERO = 1e-9  # × max |e|: far above the noise of an eigenvector (1e-13), far below any step worth taking
 _BATCH = 10_000_000  # values of states, of all the directions solved together
@@ -69,6 +69,7 @@ def learn_eigenoption(world: World, eigenpurpose, gamma: float = 0.9) -> Option:
 
     eigenpurpose: (S,) e.  γ in [0, 1).  A constant e gives an option that terminates everywhere and starts nowhere.
     """
+    require_world(world)
     purpose = np.asarray(eigenpurpose)
     if purpose.dtype.kind not in "biufc":
         raise ValueError(f"An eigenpurpose holds numbers, got {type(eigenpurpose).__name__}.")
@@ -89,6 +90,7 @@ def discover_eigenoptions(
     SR is one, the λ = 0 eigenvector of a Laplacian without self-loops is not. So is a vector that has come before: a matrix
     that cannot be diagonalised has the same one several times. `option.origin` tells which were used.
     """
+    require_world(world)
     if not isinstance(purposes, Eigenpurposes):
         raise ValueError(
             f"discover_eigenoptions takes what extract_eigenpurposes returned, got {type(purposes).__name__}; for one vector "
@@ -152,6 +154,7 @@ def subgoal_option(world: World, goal: int) -> Option:
     where some policy reaches the goal surely: not where a one-way door is, or might be, in between.
     It always terminates: each step brings the expected steps to go, v, down by at least ½, a tie's tolerance included.
     """
+    require_world(world)
     goal = require_state(world.n_states, goal, "A subgoal")
     states, ways = np.arange(world.n_states), world.dynamics
     sure, safe = states >= 0, np.ones((world.n_states, world.n_actions), dtype=bool)
@@ -191,6 +194,7 @@ def random_subgoal_options(world: World, count: int, rng: int | np.random.Genera
 
     rng: a seed, or a Generator to draw from; None is seed 0.
     """
+    require_world(world)
     count = require_positive(count, "count")
     made: dict[int, Option] = {}
     goals = [int(goal) for goal in require_generator(rng).integers(world.n_states, size=count)]
@@ -202,6 +206,7 @@ def require_options(world: World, options) -> tuple[np.ndarray, np.ndarray]:
 
     An option must belong to this world and be sure to end: from wherever it runs a way must lead to where it terminates.
     """
+    require_world(world)
     if isinstance(options, Option):
         raise ValueError("options must be a list of options: put a single one in brackets.")
     options = list(options) if np.iterable(options) else [options]  # once: a generator can be read only once

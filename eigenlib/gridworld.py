@@ -50,6 +50,8 @@ class GridWorld(World):
     n_actions: int = field(default=4, init=False)
 
     def __post_init__(self) -> None:
+        if not isinstance(self.text, str):
+            raise MapError(f"A map is text, one line per row of cells, got {type(self.text).__name__}.")
         if not 0.0 <= require_number(self.slip, "slip") <= 1.0:
             raise ValueError(f"slip is a probability between 0 and 1, not {self.slip!r}.")
         self._require_one_piece()

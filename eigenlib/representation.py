@@ -22,12 +22,13 @@ from eigenlib._require import (
     require_number,
     require_positive,
     require_rate,
+    require_room,
     require_seed,
     require_square,
     require_state,
     require_stochastic,
 )
-from eigenlib.worlds import World
+from eigenlib.worlds import World, require_world
 
 
 def laplacian(W):
@@ -90,6 +91,7 @@ def learn_successor_representation(
     decay: η = step_size / n(s)^decay at the n-th update of row s. Ψ̂ converges for decay in (½, 1]; the paper has 0.
     Returns (S, S); with snapshots (K, S, S); with seeds a leading axis of runs before that.
     """
+    require_world(world)
     episodes, steps = require_positive(episodes, "episodes"), require_positive(steps, "steps")
     rates = require_rate(step_size, "step_size (η)"), require_number(decay, "decay"), require_number(gamma, "γ")
     if not 0.0 <= decay <= 1.0:
@@ -106,6 +108,7 @@ def learn_successor_representation(
     # Where the uniform walk chooses among equally likely moves, as on every map of ours, no outcome need be drawn.
     ways, upto = world.sampler if world.uniform_moves is None else (world.uniform_moves[None], world.sampler.upto[:0])
     ways, upto = np.ascontiguousarray(ways), np.ascontiguousarray(upto)
+    require_room("These matrices", len(streams), len(marks), world.n_states, world.n_states)
     learned = np.empty((len(streams), len(marks), world.n_states, world.n_states))
 
     def run(k: int) -> None:

@@ -36,7 +36,7 @@ from tqdm import tqdm
 from eigenlib._require import require_positive, require_seed
 from eigenlib.diffusion import Cost, DiffusionWarning
 from eigenlib.eigenoptions import Option, require_options
-from eigenlib.worlds import World
+from eigenlib.worlds import World, require_world
 
 ILL_CONDITIONED = 1e10  # from here on fewer than five digits are right
 HOPELESS = 1e14  # and from here on none
@@ -75,6 +75,7 @@ def sampled_diffusion_time(
     beyond 10³⁰⁸ is infinite.
     Every state must be reachable from every other: where a one-way door shuts for good, the mean is infinite anyway.
     """
+    require_world(world)
     if cost not in ("decisions", "steps"):
         raise ValueError(
             f"cost must be 'decisions' (a choice costs 1) or 'steps' (a primitive step does), not {cost!r}."

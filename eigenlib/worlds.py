@@ -20,20 +20,16 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from eigenlib._require import require_floats, require_generator, require_positive, require_square, require_state
+from eigenlib._require import (
+    require_floats,
+    require_generator,
+    require_positive,
+    require_room,
+    require_square,
+    require_state,
+)
 
-_GEOMETRY = [
-    "characters",
-    "cells",
-    "free",
-    "from_grid",
-    "landmarks",
-    "next_state",
-    "slip",
-    "state_at",
-    "text",
-    "to_grid",
-]
+_GEOMETRY = "characters", "cells", "free", "from_grid", "landmarks", "next_state", "slip", "state_at", "text", "to_grid"
 _ROUNDING = 1e-9  # by which probabilities may miss 1
 _TYPED = 1e-6  # the same for tables, which may come in float32; their rows are then divided by their sum
 
@@ -45,7 +41,8 @@ class NoMap(AttributeError, ValueError):
 
 
 class Sampler(NamedTuple):
-    """ways: (K, S, A) next states.  upto: (K − 1, S, A). A draw in [0, 1) takes the first way k with draw < upto[k]."""
+    """ways: (K, S, A) next states.  upto: (K − 1, S, A). A draw in [0, 1) takes the first way k with draw < upto[k],
+    else the last."""
 
     ways: np.ndarray
     upto: np.ndarray
@@ -135,12 +132,8 @@ class World:
         walks, steps = require_positive(walks, "walks", least=0), require_positive(steps, "steps", least=0)
         rng, (ways, upto) = require_generator(rng), self.sampler
         chances = np.cumsum(self._require_policy(policy), axis=1)[:, :-1]
-        try:
-            states = np.empty((walks, steps + 1), dtype=np.int64)
-        except (MemoryError, ValueError):
-            raise ValueError(
-                f"{walks} walks of {steps} steps do not fit into memory: take fewer or shorter ones."
-            ) from None
+        require_room("These walks", walks, steps + 1)
+        states = np.empty((walks, steps + 1), dtype=np.int64)
         states[:, 0] = start
         for t in range(steps):
             here = states[:, t]
@@ -176,6 +169,13 @@ class World:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name or 'own world'}: {self.n_states} states, {self.n_actions} actions)"
+
+
+def require_world(world) -> None:
+    if not isinstance(world, World):
+        raise ValueError(
+            f"Expected a world, got {type(world).__name__}: take a GridWorld or a FiniteWorld, or derive your own from World."
+        )
 
 
 class _Dynamics:
