@@ -32,7 +32,7 @@ from mazes import random_maze
 
 import eigenlib
 from eigenlib import cli, reference
-from eigenlib.atari import checkpoints, dataset, games, pipeline, runs, studies
+from eigenlib.atari import checkpoints, dataset, games, pipeline, runs, studies, training
 from eigenlib.experiments import load_reference
 from eigenlib.gridworld import GridWorld, map_names
 from eigenlib.notebooks import NotebookProblem, lessons
@@ -399,15 +399,26 @@ def test_damaged_networks_and_datasets_are_refused(tmp_path):
                 f"{load.__name__}, damage {k} to {chosen.name}", lambda load=load, folder=folder: load(folder), faults
             )
             count += 1
-    run = good["run"]
+    run, changed = good["run"], tmp_path / "given" / "entry"
     about = checkpoints.read_description(run / checkpoints.DESCRIPTION)
+
+    def load() -> None:
+        runs.load_run(changed)
+
+    def take_up() -> None:
+        training.train(fuzz_tables.data(), fuzz_tables.config(), changed, progress=False, device="cpu", threads=1)
+
     for entry in about:
         for wrong in (None, -5, 10**9, 1e300, "words", [], {}, [1, "a"], True):
-            shutil.rmtree(tmp_path / "given" / "entry", ignore_errors=True)
-            shutil.copytree(run, tmp_path / "given" / "entry")
-            (tmp_path / "given" / "entry" / checkpoints.DESCRIPTION).write_text(json.dumps(about | {entry: wrong}))
-            judged(f"load_run, {entry} = {wrong!r}", lambda: runs.load_run(tmp_path / "given" / "entry"), faults)
-            count += 1
+            for what in (load, take_up):
+                shutil.rmtree(changed, ignore_errors=True)
+                shutil.copytree(run, changed)
+                (changed / checkpoints.DESCRIPTION).write_text(json.dumps(about | {entry: wrong}))
+                name = f"{what.__name__}, {entry} = {wrong!r}"
+                judged(name, what, faults)
+                if entry == "update" and what is take_up and outcome(what, name)[1] is None:
+                    faults.append(f"{name}: taken without a word")
+                count += 1
     report("damaged networks and datasets", count, faults)
 
 
