@@ -22,6 +22,7 @@ from torch import nn
 from eigenlib import _require, reference
 from eigenlib.atari.dataset import Dataset, collect
 from eigenlib.atari.learning import (
+    LOSSES,
     FeatureBatches,
     FrameBatches,
     Learner,
@@ -31,7 +32,7 @@ from eigenlib.atari.learning import (
     image_statistics,
     successor_loss,
 )
-from eigenlib.atari.network import DeepSR, Sizes
+from eigenlib.atari.network import DeepSR, Sizes, require_sizes
 from eigenlib.atari.pixels import PixelMaze
 from eigenlib.atari.training import Config, Run, export_weights, load_network, train
 from eigenlib.eigenpurposes import Eigenpurposes, fix_signs
@@ -159,6 +160,8 @@ def watch_features(
     """Train for some updates; after each, L_SR and the spread of φ over a fixed batch of frames (notebook 08's collapse)."""
     _require.instance(data, "data", Dataset)
     updates, as_written = _require.whole(updates, "updates", 1), _require.flag(as_written, "as_written")
+    _require.choice(losses, "losses", LOSSES)
+    sizes, stop_gradient = require_sizes(sizes), _require.flag(stop_gradient, "stop_gradient")
     gamma = _require.discount(gamma)
     mean, scale = image_statistics(data.frames, "deviation", Config().floor)
     network, target = (DeepSR(data.n_actions, sizes, mean, scale) for _ in range(2))

@@ -17,7 +17,7 @@ import numpy as np
 from scipy import sparse
 
 from eigenlib import _require
-from eigenlib._require import require_floats
+from eigenlib._require import require_floats, require_generator
 from eigenlib.representation import (
     require_discount,
     require_positive,
@@ -146,7 +146,8 @@ def rotated(purposes: Eigenpurposes, rng: int | np.random.Generator, tolerance: 
 
     What differs from one such draw to the next is owed to the choice of a basis, not to the world.
     """
-    rng, vectors = np.random.default_rng(rng), purposes.vectors.copy()
+    purposes = _require_purposes(purposes, "purposes")
+    rng, vectors = require_generator(rng), purposes.vectors.copy()
     for group in eigenspaces(purposes.values, tolerance):
         if len(group) > 1:
             vectors[:, group] = vectors[:, group] @ np.linalg.qr(rng.normal(size=(len(group), len(group))))[0]

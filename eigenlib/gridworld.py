@@ -23,7 +23,7 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 
 from eigenlib import _require
-from eigenlib._require import require_floats, require_number, require_positive, require_seed
+from eigenlib._require import require_floats, require_number, require_positive, require_seed, require_state
 from eigenlib.paths import MAPS
 from eigenlib.worlds import Outcome, World
 
@@ -189,7 +189,7 @@ class GridWorld(World):
         return ways if self.slip else ways[:1]
 
     def place(self, state: int) -> str:
-        row, col = self.cells[state]
+        row, col = self.cells[require_state(self.n_states, state, "state")]
         return f"state {state} (row {row}, column {col})"
 
     def _require_one_piece(self) -> None:

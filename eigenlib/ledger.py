@@ -66,6 +66,7 @@ def record(
     for number in (value, *ends):
         _require_finite(number, claim)
     holds, partly = _require.flag(holds, "holds"), _require.flag(partly, "partly")
+    digits = _require.whole(digits, "digits", 1, 3)
     for words, name in ((criterion, "criterion"), (part, "part"), (unit, "unit"), (note, "note")):
         _require.text(words, name)
     verdict = "holds" if bool(holds) else "holds partly" if bool(partly) else "does not hold"
@@ -116,7 +117,7 @@ def _require_finite(value: float, what: str) -> None:
 
 def rounded(value: float, digits: int = 3) -> str:
     """Three significant digits or fewer; below 1e-10 only the bound, because the digits there are rounding noise."""
-    value = _require.real(value, "value")
+    value, digits = _require.real(value, "value"), _require.whole(digits, "digits", 1, 3)
     if value and abs(value) < 1e-10:
         return "under 1e-10"
     if digits < 3:

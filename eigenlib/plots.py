@@ -304,24 +304,23 @@ def panels(
 ) -> Figure:
     """The appendix's tables of pictures: {row: {column: eigenvector (S,)}}, or options over them where policies are given."""
     require_map(world)
-    rows = {
-        row: _pictures(world, line, f"rows[{row!r}]") for row, line in _require.mapping(rows, "rows", "rows").items()
+    lines = {
+        row: {
+            column: _require.numbers(vector, f"rows[{row!r}][{column!r}]", (world.n_states,))
+            for column, vector in _require.mapping(line, f"rows[{row!r}]", "titles and vectors").items()
+        }
+        for row, line in _require.mapping(rows, "rows", "rows").items()
     }
-    columns = list(next(iter(rows.values()), ()))
-    if not columns or any(list(line) != columns for line in rows.values()):
+    columns = list(next(iter(lines.values()), ()))
+    if not columns or any(list(line) != columns for line in lines.values()):
         raise ValueError("rows must hold at least one row of pictures, and every row the same columns.")
-    if any(vector is None for line in rows.values() for vector in line.values()):
-        raise ValueError("rows must hold a vector for every picture, not None.")
-    if policies is not None and any(
-        not isinstance(policies, Mapping)
-        or not isinstance(policies.get(row), Mapping)
-        or set(policies[row]) < set(columns)
-        for row in rows
-    ):
-        raise ValueError("policies must hold a policy for every picture in rows, or be None.")
-    fig = figure(2.05 * len(columns) + 0.3, 2.05 * len(rows) + 0.5)
-    grid = fig.subplots(len(rows), len(columns), squeeze=False)
-    for line, (row, vectors) in zip(grid, rows.items(), strict=True):
+    for row in lines if policies is not None else ():
+        given = _require.mapping(policies, "policies", "rows").get(row)
+        if not isinstance(given, Mapping) or not set(columns) <= set(given):
+            raise ValueError("policies must hold a policy for every picture in rows, or be None.")
+    fig = figure(2.05 * len(columns) + 0.3, 2.05 * len(lines) + 0.5)
+    grid = fig.subplots(len(lines), len(columns), squeeze=False)
+    for line, (row, vectors) in zip(grid, lines.items(), strict=True):
         for ax, column in zip(line, columns, strict=True):
             strength = 1.0 if policies is None else 2.4  # paler under arrows
             maze(ax, world, vectors[column], signed=True, limit=strength * float(np.abs(vectors[column]).max()))

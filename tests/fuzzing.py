@@ -103,8 +103,11 @@ def whole(value: int, least: int | None = 1, most: int | None = None, none: bool
     wrong = [float(value), str(value), [value], False]
     wrong += [] if least is None else [least - 1]
     wrong += [] if most is None else [most + 1]
-    number = [label for label, at in (("-1", -1), (str(HUGE), HUGE))
-              if (least is None or at >= least) and (at <= most if most is not None else least is None)]  # fmt: skip
+    number = [
+        label
+        for label, at in (("-1", -1), (str(HUGE), HUGE))
+        if (least is None or at >= least) and (at <= most if most is not None else least is None)
+    ]
     fine = dict.fromkeys([*number, *(["None"] if none else [])])
     return Kind(lambda: value, made(*wrong), made(np.int64(value)), fine)
 
@@ -209,8 +212,11 @@ def thing(right: Make, fine: tuple[str, ...] = (), **bad: Make) -> Kind:
 
 def sequence(right: Make, fine: tuple[str, ...] = (), **bad: Make) -> Kind:
     """Several things in a row: a list, a tuple and a generator of them are the same."""
-    same = {"tuple": lambda: tuple(right()), "iterator": lambda: iter(list(right())),
-            "generator of them": lambda: (one for one in right())}  # fmt: skip
+    same = {
+        "tuple": lambda: tuple(right()),
+        "iterator": lambda: iter(list(right())),
+        "generator of them": lambda: (one for one in right()),
+    }
     return Kind(right, {"with None": lambda: [*right(), None], **bad}, same, dict.fromkeys(fine))
 
 

@@ -134,7 +134,7 @@ def test_wrong_sizes_are_refused(sizes):
 
 
 def test_wrong_images_are_refused():
-    with pytest.raises(ValueError, match="mean must be an array of numbers of shape .84, 84."):
+    with pytest.raises(ValueError, match=r"mean must be an array of numbers of shape \(84, 84\)"):
         DeepSR(4, TINY, mean=np.zeros((84, 83)))
 
 

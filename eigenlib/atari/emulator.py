@@ -57,6 +57,9 @@ class Emulator:
         self.sticky, self.steady = _require.real(sticky, "sticky", 0, 1, "[)"), _require.flag(steady, "steady")
         _require.choice(actions, "actions", ("minimal", "full"))  # those the game uses, or all 18
         seed = _require.seed(seed)
+        for wanted, what in ((mode, "mode"), (difficulty, "difficulty")):
+            if wanted is not None:
+                _require.whole(wanted, what, 0)
         self._options: dict[str, Any] = {"mode": mode, "difficulty": difficulty, "actions": actions}
         ALEInterface.setLoggerMode(LoggerMode.Error)
         self.ale = ALEInterface()
@@ -83,7 +86,7 @@ class Emulator:
 
     def _choose(self, what: str, wanted: int | None, offered, choose) -> None:
         if wanted is not None:
-            if _require.whole(wanted, what, 0) not in offered:
+            if wanted not in offered:
                 raise ValueError(f"{self.name} has no {what} {wanted!r}: give one of {', '.join(map(str, offered))}.")
             choose(wanted)
 

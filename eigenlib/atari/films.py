@@ -185,8 +185,10 @@ def _require_did(
         raise ValueError(f"did must hold {', '.join(names)}, as `discover` finds them, but {missing[0]} is missing.")
     actions = _require.wholes(given["actions"], "did['actions']", ("K", "T"), -1)
     count, steps = actions.shape
-    both = [name for name in ("rooms", "lives") if name in names]
-    found = {name: _require.wholes(given[name], f"did[{name!r}]", (count, steps + 1)) for name in both}
+    both = [name for name in names if name in ("rooms", "lives")]
+    found: dict[str, np.ndarray] = {
+        name: _require.wholes(given[name], f"did[{name!r}]", (count, steps + 1)) for name in both
+    }
     found |= {name: _require.wholes(given[name], f"did[{name!r}]", (count,)) for name in ("deaths", "stops")}
     found["goes"] = _require.truths(given["goes"], "did['goes']", (count,))
     found["stays"] = _require.numbers(given["stays"], "did['stays']", (count,))

@@ -93,7 +93,8 @@ def purposeful(
 
 def distinct_ends(ends: np.ndarray, radius: float = 2 * CELL) -> int:
     """How many different places ends, (n, 2) or with a room (n, 3), are: one within `radius` of an earlier is the same."""
-    ends, kept = _require.numbers(ends, "ends", empty=True), []
+    kept: list[np.ndarray] = []
+    ends = _require.numbers(ends, "ends", empty=True)
     if ends.size and (ends.ndim != 2 or ends.shape[1] not in (2, 3)):
         raise ValueError(f"ends must have the shape (n, 2), or with a room (n, 3), got {ends.shape}.")
     radius = _require.real(radius, "radius", 0)

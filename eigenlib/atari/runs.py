@@ -89,6 +89,7 @@ def load_run(folder: Path | str, device: str = "cpu") -> Run:
     """What a folder holds, finished or not."""
     place, folder = choose_device(device), _require.path(folder, "folder")
     tensors, about = checkpoints.read(folder)
+    update_of(about, folder)
     network = network_of(about, part_of(tensors, "network."), folder).to(place)
     return Run(
         network, config_of(about, folder), columns_of(about.get("history")), about.get("finished") is True, about
@@ -144,6 +145,14 @@ def config_of(about: dict[str, Any], where) -> Config:
         return Config(**about["config"])
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f"{where} holds settings that this version does not know ({error}): train it again.") from None
+
+
+def update_of(about: dict[str, Any], where, most: int = _require.LARGEST) -> int:
+    """How many updates were made, if that can be."""
+    try:
+        return _require.whole(about.get("update"), "update", 0, most)
+    except ValueError as error:
+        raise ValueError(f"{where} cannot be taken up ({str(error).removesuffix('.')}): train it again.") from None
 
 
 def part_of(tensors: dict[str, torch.Tensor], prefix: str) -> dict[str, torch.Tensor]:

@@ -42,7 +42,8 @@ def summary_table(about: Mapping[str, Any]) -> str:
 
 def telling_options(ends: np.ndarray, goes: np.ndarray, most: int = len(COLOURS)) -> list[int]:
     """Numbers of the first options that go somewhere and stay, each elsewhere than those before it."""
-    goes, chosen = _require.truths(goes, "goes", ("K",)), []
+    chosen: list[int] = []
+    goes = _require.truths(goes, "goes", ("K",))
     ends, most = _require.numbers(ends, "ends", (len(goes), 3), finite=False), _require.whole(most, "most", 0, 10**6)
     for option in np.flatnonzero(goes).tolist():
         if len(chosen) < most and distinct_ends(ends[[*chosen, option]]) > len(chosen):

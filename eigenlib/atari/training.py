@@ -46,6 +46,7 @@ from eigenlib.atari.runs import (
     load_run,
     network_of,
     part_of,
+    update_of,
 )
 from eigenlib.reference import alone_in
 
@@ -232,7 +233,9 @@ class _Trainer:
                 raise ValueError(f"{self.folder} holds a run with other settings ({differ}): choose another folder.")
             if about.get("dataset") != self.fingerprint or about.get("n_actions") != self.dataset.n_actions:
                 raise ValueError(f"{self.folder} holds a run on another dataset: choose another folder.")
-            self.update, self.history = int(about["update"]), list(about["history"])
+            self.update = update_of(about, self.folder, self.total)
+            columns_of(about.get("history"))
+            self.history = list(about["history"])
             self.seconds = float(self.history[-1][3] or 0.0) if self.history else 0.0
         if self.world > 1:
             distributed.barrier()  # nobody writes before everybody has read
