@@ -48,7 +48,7 @@ def measured_in(world: GridWorld, papers: str) -> None:
     same = (world.text, world.slip) == (own.text, own.slip)
     _elsewhere = "" if same else f"in {world.name or 'a map of your own'}, not in the paper's {papers}"
     if _elsewhere:
-        print(f"This run is {_elsewhere}: every verdict below says so; what the text tells of places and numbers is not about it.")
+        print(f"This run is {_elsewhere}: every verdict says so; places and numbers in the text are not its own.")
 
 
 def record(
