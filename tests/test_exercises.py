@@ -110,6 +110,17 @@ def test_no_answer_stops_a_notebook():
     every(numbered((one,) for one in EXERCISES.values()), is_wrong)
 
 
+def test_a_family_reports_all_its_failures_at_once():
+    def is_even(number):
+        assert number % 2 == 0
+
+    every({"a": (2,), "b": (4,)}, is_even)
+    with pytest.raises(AssertionError, match=r"2 of 3 do not hold:\na: AssertionError: .*\nc: TypeError: "):
+        every({"a": (1,), "b": (2,), "c": ("x", 1)}, is_even)
+    with pytest.raises(AssertionError, match="nothing to test"):
+        every({}, is_even)
+
+
 def test_messages_do_not_change_from_run_to_run():
     """nbval compares them."""
     for one, answer, _ in WRONG:
