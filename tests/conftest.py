@@ -9,6 +9,8 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # tests run side by side: before 
 
 from eigenlib.doctor import find_browser
 
+PATIENCE = 600_000  # milliseconds after which a page is given up; only what never comes costs so much
+
 
 def _haste(item):
     """First the runs of lessons, by their budget, then what else executes a notebook, then everything else."""
@@ -33,6 +35,17 @@ def pytest_collection_modifyitems(items):
             item.add_marker(skip)
 
 
+def _patient(make):
+    """make(…) → a tab or its context, in which every wait lasts until what it waits for, however busy the machine is."""
+
+    def made(**settings):
+        new = make(**settings)
+        new.set_default_timeout(PATIENCE)
+        return new
+
+    return made
+
+
 @pytest.fixture(scope="session")
 def browser():
     """A headless Chromium that makes no request of its own."""
@@ -43,7 +56,8 @@ def browser():
     flags = "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking"
     flags += " --disable-component-update --disable-sync"
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=executable, args=flags.split())
+        chromium = playwright.chromium.launch(executable_path=executable, args=flags.split(), timeout=PATIENCE)
+        chromium.new_context, chromium.new_page = map(_patient, (chromium.new_context, chromium.new_page))
         yield chromium
         chromium.close()
 

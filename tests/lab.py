@@ -14,8 +14,6 @@ from shared import free_port
 
 from eigenlib.paths import ROOT
 
-PATIENCE = 600_000  # milliseconds: every wait below ends with what it waits for; only what never comes costs so much
-
 
 @contextmanager
 def jupyterlab(folder: Path):
@@ -79,7 +77,6 @@ class Lab:
     def __init__(self, browser, address: str, notebook: str) -> None:
         self.errors, self.theirs, self.closing = [], [], False
         self.tab = browser.new_page(viewport={"width": 1280, "height": 1000})
-        self.tab.set_default_timeout(PATIENCE)
         self.tab.on("pageerror", lambda error: self.heard(error.message, error.stack or ""))
         self.tab.on("console", lambda m: self.heard(m.text, m.location["url"]) if m.type == "error" else None)
         self.tab.goto(f"{address}/lab/tree/{notebook}?reset")

@@ -3,7 +3,7 @@
 import nbformat
 import numpy as np
 import pytest
-from lab import PATIENCE, Lab, in_lab, jupyterlab
+from lab import Lab, in_lab, jupyterlab
 from test_films import check_player
 
 from eigenlib.eigenoptions import learn_eigenoption
@@ -30,7 +30,8 @@ def with_explorers(*numbers):
         found = {cell.id: cell for cell in lesson.notebook.cells}
         for name in ("parameters", *EXPLORERS[lesson.number][0]):
             cells.append(nbformat.v4.new_code_cell(found[name].source, id=f"{name}-{lesson.number}"))
-    return nbformat.v4.new_notebook(cells=cells, metadata={"eigenlib": {"budget_seconds": 60}})
+    metadata = lessons(numbers)[0].notebook.metadata  # without a kernel's name the lab would ask for one
+    return nbformat.v4.new_notebook(cells=cells, metadata=metadata)
 
 
 @pytest.fixture(scope="module")
@@ -160,7 +161,6 @@ def test_the_maze_editor_in_the_report_without_a_kernel(browser, tmp_path):
     nbformat.write(with_explorers("04"), tmp_path / "04_editor.ipynb")
     write_report([Lesson(tmp_path / "04_editor.ipynb")], tmp_path / "report", {}, jobs=1)
     context = browser.new_context(viewport={"width": 1280, "height": 1000}, offline=True)
-    context.set_default_timeout(PATIENCE)
     tab, errors = context.new_page(), []
     tab.on("pageerror", lambda error: errors.append(str(error)))
     tab.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)

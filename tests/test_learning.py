@@ -159,7 +159,7 @@ def test_the_process_does_not_matter(method):
         pytest.skip("this system cannot fork")
     here = learn(CORRIDOR, 30, seeds=[1, 2])
     with multiprocessing.get_context(method).Pool(1) as pool:
-        assert (pool.apply_async(_elsewhere).get(timeout=120) == here).all()
+        assert (pool.apply_async(_elsewhere).get(timeout=600) == here).all()
 
 
 def _elsewhere():

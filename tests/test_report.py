@@ -225,7 +225,6 @@ def opened(browser, path, width=1280, scheme="light", **options):
     context = browser.new_context(
         viewport={"width": width, "height": 900}, color_scheme=scheme, offline=True, **options
     )
-    context.set_default_timeout(180_000)  # a busy machine is slow, not wrong
     tab, requests, errors = context.new_page(), [], []
     tab.on("request", lambda request: requests.append(request.url))
     tab.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
