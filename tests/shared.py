@@ -7,6 +7,7 @@ import os
 import random
 import shutil
 import socket
+from pathlib import Path
 
 import pytest
 
@@ -30,7 +31,7 @@ CHANGED = {
     ),
     "04_eigenoptions": (
         {"MAP": "nine_rooms", "GAMMA": 0.95, "RUNS": 2, "SEED": 3},
-        {"MAP": "open_room", "RUNS": 2, "SEED": 4},
+        {"MAP": str(Path(__file__).with_name("own_map.txt")), "RUNS": 2, "SEED": 4},
     ),
     "05_diffusion_time": (
         {"MAP": "dayan", "GAMMA": 0.95, "RUNS": 2, "SEED": 3},
