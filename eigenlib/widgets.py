@@ -244,7 +244,8 @@ def explore_eigenvectors(name: str = "four_rooms", gamma: float = 0.9, index: in
         drawn["map"] = name
         return eigenoption(world, purposes.values, index, vector, policy, fig)
 
-    maps = ipywidgets.Dropdown(options=map_names(), value=name, description="map")
+    known = list(dict.fromkeys([*map_names(), name]))  # and a map of the user's own, by its path
+    maps = ipywidgets.Dropdown(options=known, value=name, description="map")
     which = ipywidgets.IntSlider(index, min=0, max=last, description="eigenvector")
     maps.observe(lambda change: which.set_trait("max", solved(change.new)[0].n_states - 1), names="value")
     return Explorer(
