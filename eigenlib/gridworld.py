@@ -264,6 +264,7 @@ def with_valve(world: GridWorld) -> tuple[GridWorld, int]:
 
     The first doorway (walls on two opposite sides) that cuts nothing off; where there is none, the first such tile.
     """
+    _require.instance(world, "world", GridWorld, "only a map has doors")
     ways = [(s, a) for s in range(world.n_states) for a in (1, 2) if s not in world.next_state[s, [a, a - 2]]]
     if not ways:
         raise MapError("No tile of this map can become a one-way door: none has free cells on two opposite sides.")

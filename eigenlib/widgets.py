@@ -227,7 +227,6 @@ def explore_eigenvectors(name: str = "four_rooms", gamma: float = 0.9, index: in
     gamma = _require.discount(gamma)
     last = GridWorld.named(_require.text(name, "name")).n_states - 1
     index = _require.whole(index, "index", 0, last)
-    _require.choice(name, "name", map_names())  # only bundled maps are in the list
 
     @cache
     def solved(name: str):
