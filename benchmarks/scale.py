@@ -40,7 +40,9 @@ def measure(rooms: int, size: int, method: str, progress: bool) -> dict[str, flo
     from eigenlib.sampled_diffusion import sampled_diffusion_time
 
     corridor = GridWorld.from_text("..").next_state.astype(np.int32)
-    _kernels.climb(corridor, np.ones(2), 0.0, GAMMA, 1e-16, np.empty((4, 2)))  # compiled before the clock runs
+    _kernels.climb(
+        corridor[None], np.ones((1, 1, 1)), np.ones(2), GAMMA, 1e-16, np.empty((4, 2))
+    )  # compiled before the clock runs
     sr_eigenpurposes(big_rooms(3, 4).transition_matrix(sparse_result=True), GAMMA, COUNT, method)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     found: dict[str, float] = {}

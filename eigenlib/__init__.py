@@ -1,7 +1,7 @@
 """eigenlib: the thin helper library behind the eigenoption notebooks.
 
 Algorithm 1 of Machado et al. (ICLR 2018) is the way through the package, one module a step:
-gridworld (the world) → representation (Ψ or L) → eigenpurposes (their eigenvectors) → eigenoptions (their policies).
+worlds and gridworld (the world) → representation (Ψ or L) → eigenpurposes (their eigenvectors) → eigenoptions (their policies).
 """
 
 __version__ = "0.1.0"

@@ -31,8 +31,9 @@ def share(row, s, chances, chance, actions, slots):
     for a in range(len(actions)):
         count += row[a] == best
     if len(chances) == 0:
+        equal = 1.0 / count
         for a in range(len(actions)):
-            chance[a] = (row[a] == best) / count
+            chance[a] = equal if row[a] == best else 0.0
         return
     for m in range(len(slots)):
         chance[m] = 0.0

@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 import numpy as np
 from scipy import sparse
 
+ROOM = 10**10  # numbers in one array: 80 GB
 LARGEST = 2**62  # larger numbers do not fit into the loops' 64 bits, and nobody would live to see them end
 Thing = TypeVar("Thing")
 
@@ -260,6 +261,12 @@ def require_rate(rate: float, name: str) -> float:
 
 def require_positive(number: int, name: str, least: int = 1) -> int:
     return whole(number, name, least)
+
+
+def require_room(what: str, *shape: int) -> None:
+    """Refuse results that no memory holds, before numpy tries: systems lend memory that they do not have."""
+    if math.prod(shape) > ROOM:
+        raise ValueError(f"{what} do not fit into memory ({' × '.join(map(str, shape))} numbers): ask for fewer.")
 
 
 def require_state(n_states: int, state: int, name: str) -> int:

@@ -38,6 +38,7 @@ from eigenlib._require import (
     require_floats,
     require_positive,
     require_rate,
+    require_room,
     require_seed,
     require_state,
 )
@@ -80,6 +81,7 @@ def q_learning(
     """
     first, last = require_task(world, start, goal)
     episodes, runs = require_positive(episodes, "episodes"), require_positive(runs, "runs")
+    require_room("These runs", runs, max(episodes, world.n_states * world.n_actions))
     discounts = _discounts(gamma, steps)
     rates = require_rate(step_size, "step_size (α)"), float(gamma)
     behaviour = *_menu(world, options), *_duration(option_duration, len(discounts))
@@ -174,7 +176,9 @@ def _state(world: World, place: Place, name: str) -> int:
 def _discounts(gamma: float, steps: int) -> np.ndarray:
     """(steps,) γᵗ."""
     require_discount(gamma)
-    return float(gamma) ** np.arange(require_positive(steps, "steps"))
+    steps = require_positive(steps, "steps")
+    require_room("So many steps", steps)
+    return float(gamma) ** np.arange(steps)
 
 
 def _duration(option_duration: Duration, steps: int) -> tuple[int, bool]:

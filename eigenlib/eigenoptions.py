@@ -95,12 +95,12 @@ def discover_eigenoptions(
     SR is one, the λ = 0 eigenvector of a Laplacian without self-loops is not. So is a vector that has come before: a matrix
     that cannot be diagonalised has the same one several times. `option.origin` tells which were used.
     """
+    require_world(world)
     if not isinstance(purposes, Eigenpurposes):
         raise ValueError(
             f"purposes must be what extract_eigenpurposes returned, got {_require.shown(purposes)}; for one vector "
             "use learn_eigenoption."
         )
-    require_world(world)
     both_signs = _require.flag(both_signs, "both_signs")
     vectors = np.asarray(purposes.vectors)
     if not np.iscomplexobj(vectors):
@@ -214,9 +214,9 @@ def require_options(world: World, options) -> tuple[np.ndarray, np.ndarray]:
 
     An option must belong to this world and be sure to end: from wherever it runs a way must lead to where it terminates.
     """
+    require_world(world)
     if isinstance(options, Option):
         raise ValueError("options must be a list of options: put a single one in brackets.")
-    require_world(world)
     several = np.iterable(options) and not isinstance(options, str | bytes | Mapping)
     options = list(options) if several else [options]  # once: a generator can be read only once
     n_states, n_actions = world.n_states, world.n_actions

@@ -79,8 +79,7 @@ def record(
         "criterion": criterion,
         "verdict": verdict,
         "note": note,
-        "digits": digits,
-    }
+    } | ({"digits": digits} if digits < 3 else {})
     line = f"{VERDICTS[verdict]} {verdict}: {claim}{f' ({part})' if part else ''} · {measured(entry)} · {criterion}"
     _show(line + (f" · {note}" if note else ""), "record", entry, f"ledger {verdict.replace(' ', '-')}")
 

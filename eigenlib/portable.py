@@ -42,13 +42,7 @@ MACHINES: dict[str, dict[str, str]] = {
     },
     "sandybridge": _OLD | {"OPENBLAS_CORETYPE": "Sandybridge", "ONEDNN_MAX_CPU_ISA": "AVX"},
     "nehalem": _OLD | {"OPENBLAS_CORETYPE": "Nehalem", "ONEDNN_MAX_CPU_ISA": "SSE41"},
-    "prescott": _OLD
-    | {
-        "OPENBLAS_CORETYPE": "Prescott",
-        "ONEDNN_MAX_CPU_ISA": "SSE41",
-        "MKL_CBWR": "COMPATIBLE",
-        "OMP_NUM_THREADS": "2",
-    },
+    "prescott": _OLD | {"OPENBLAS_CORETYPE": "Prescott", "ONEDNN_MAX_CPU_ISA": "SSE41", "MKL_CBWR": "COMPATIBLE"},
 }
 _TWINS = {"Prescott": "Katmai"}  # what OpenBLAS calls its oldest loops when asked
 

@@ -22,6 +22,7 @@ from eigenlib._require import (
     require_number,
     require_positive,
     require_rate,
+    require_room,
     require_seed,
     require_square,
     require_state,
@@ -110,6 +111,7 @@ def learn_successor_representation(
     # Where the uniform walk chooses among equally likely moves, as on every map of ours, no outcome need be drawn.
     ways, upto = world.sampler if world.uniform_moves is None else (world.uniform_moves[None], world.sampler.upto[:0])
     ways, upto = np.ascontiguousarray(ways), np.ascontiguousarray(upto)
+    require_room("These matrices", len(streams), len(marks), world.n_states, world.n_states)
     learned = np.empty((len(streams), len(marks), world.n_states, world.n_states))
 
     def run(k: int) -> None:

@@ -21,20 +21,16 @@ import numpy as np
 from scipy import sparse
 
 from eigenlib import _require
-from eigenlib._require import require_floats, require_generator, require_positive, require_square, require_state
+from eigenlib._require import (
+    require_floats,
+    require_generator,
+    require_positive,
+    require_room,
+    require_square,
+    require_state,
+)
 
-_GEOMETRY = [
-    "characters",
-    "cells",
-    "free",
-    "from_grid",
-    "landmarks",
-    "next_state",
-    "slip",
-    "state_at",
-    "text",
-    "to_grid",
-]
+_GEOMETRY = "characters", "cells", "free", "from_grid", "landmarks", "next_state", "slip", "state_at", "text", "to_grid"
 _ROUNDING = 1e-9  # by which probabilities may miss 1
 _TYPED = 1e-6  # the same for tables, which may come in float32; their rows are then divided by their sum
 
@@ -46,7 +42,8 @@ class NoMap(AttributeError, ValueError):
 
 
 class Sampler(NamedTuple):
-    """ways: (K, S, A) next states.  upto: (K − 1, S, A). A draw in [0, 1) takes the first way k with draw < upto[k]."""
+    """ways: (K, S, A) next states.  upto: (K − 1, S, A). A draw in [0, 1) takes the first way k with draw < upto[k],
+    else the last."""
 
     ways: np.ndarray
     upto: np.ndarray
@@ -140,12 +137,8 @@ class World:
         walks, steps = require_positive(walks, "walks", least=0), require_positive(steps, "steps", least=0)
         rng, (ways, upto) = require_generator(rng), self.sampler
         chances = np.cumsum(self._require_policy(policy), axis=1)[:, :-1]
-        try:
-            states = np.empty((walks, steps + 1), dtype=np.int64)
-        except (MemoryError, ValueError):
-            raise ValueError(
-                f"{walks} walks of {steps} steps do not fit into memory: take fewer or shorter ones."
-            ) from None
+        require_room("These walks", walks, steps + 1)
+        states = np.empty((walks, steps + 1), dtype=np.int64)
         states[:, 0] = start
         for t in range(steps):
             here = states[:, t]

@@ -47,6 +47,14 @@ class Kings(GridWorld):
         return [(chance, np.concatenate([one, two], axis=1)), (1 - chance, np.concatenate([one, one], axis=1))]
 
 
+class Lopsided(GridWorld):
+    """Slips to the left only, and by action more often: outcomes that permute the moves, and yet no uniform walk."""
+
+    def outcomes(self):
+        chance = np.tile([0.0, 0.3, 0.6, 0.9], (self.n_states, 1))
+        return [(1 - chance, self.next_state), (chance, np.roll(self.next_state, 1, axis=1))]
+
+
 class Spinner(World):
     """No map, three actions: on, back, or anywhere by equal chances, with different odds in every state."""
 
@@ -95,6 +103,7 @@ def any_worlds(seed=0, rounds=2):
             f"doors and slip {k}": drawn(rng, slip=0.3, doors=6),
             f"wind {k}": drawn(rng, Windy),
             f"wind and slip {k}": drawn(rng, Windy, slip=0.2),
+            f"lopsided {k}": drawn(rng, Lopsided),
             f"portals {k}": drawn(rng, Portals),
             f"kings {k}": drawn(rng, Kings),
             f"spinner {k}": Spinner(4 + k),

@@ -1,5 +1,6 @@
 """Any finite world: every function does what outcomes() says, against code written out plainly (§2.1; notebook 07)."""
 
+import json
 import re
 import types
 import warnings
@@ -10,6 +11,7 @@ import pytest
 from any_worlds import Spinner, Windy, any_worlds, drawn, table_of
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
+from scipy.stats import binom, norm
 
 from eigenlib import eigenoptions, plots
 from eigenlib.atari.pixels import PixelMaze
@@ -25,6 +27,7 @@ from eigenlib.eigenoptions import (
 )
 from eigenlib.eigenpurposes import alignment, extract_eigenpurposes, principal_cosines
 from eigenlib.gridworld import GridWorld, MapError, big_rooms
+from eigenlib.paths import NOTEBOOKS
 from eigenlib.representation import learn_successor_representation, successor_representation
 from eigenlib.sampled_diffusion import sampled_diffusion_time
 from eigenlib.worlds import FiniteWorld, World
@@ -57,12 +60,10 @@ def close(found, expected, rtol=1e-9):
 
 
 def as_likely(counts, draws, expected):
-    """Observed counts within four standard errors of draws · expected, and exactly none where none can be."""
-    expected = np.clip(expected, 0, 1)
-    assert (np.abs(counts - draws * expected) <= 4 * np.sqrt(draws * expected * (1 - expected)) + 1e-6).all(), (
-        counts,
-        draws * expected,
-    )
+    """Observed counts as far in the binomial's tails as four standard errors are in the normal's, and no further."""
+    expected = np.clip(expected, 0, 1)  # a sum of chances may pass 1 by rounding
+    tail = np.minimum(binom.cdf(counts, draws, expected), binom.sf(np.asarray(counts) - 1, draws, expected))
+    assert (tail >= norm.sf(4)).all(), (counts, draws * expected)
 
 
 # --- exact --------------------------------------------------------------------------------------------------------------
@@ -430,6 +431,15 @@ def with_policy(policy, **changes):
 
 
 REFUSED = [
+    (lambda: q_learning("rooms", [], 0, 1), "Expected a world, got str"),
+    (lambda: diffusion_time(None), "Expected a world, got NoneType"),
+    (lambda: sampled_diffusion_time(3), "Expected a world, got int"),
+    (lambda: learn_successor_representation([], 5), "Expected a world, got list"),
+    (lambda: learn_eigenoption({}, [0, 1]), "Expected a world, got dict"),
+    (lambda: discover_eigenoptions({}, None), "Expected a world, got dict"),
+    (lambda: follow(0, RIGHT, 0), "Expected a world, got int"),
+    (lambda: subgoal_option("a", 0), "Expected a world, got str"),
+    (lambda: PixelMaze("a"), "Expected a world, got str"),
     (lambda: Says([(0.5, STAY)]).transition_matrix(), "in state 0 those of action 0 sum to 0.5"),
     (lambda: Says((0.5, STAY), (np.full((2, 3), 0.4), STAY)).transition_matrix(), "sum to 0.9"),
     (lambda: Says([]).transition_matrix(), "sum to 0"),
@@ -467,6 +477,9 @@ REFUSED = [
     (lambda: SMALL.to_grid([1, 2j, 3]), "complex"),
     (lambda: SMALL.to_grid("abc"), "array of numbers"),
     (lambda: GridWorld.from_text(None), "A map is text"),
+    (lambda: GridWorld(5), "A map is text"),
+    (lambda: q_learning(SMALL, [], 0, 1, runs=10**12), "These runs do not fit into memory"),
+    (lambda: q_learning(SMALL, [], 0, 1, steps=10**12), "So many steps do not fit into memory"),
     (lambda: GridWorld.named(None), "A map's name is text"),
     (lambda: GridWorld.from_text("..", slip=None), "slip must be a number, got None"),
     (lambda: GridWorld.from_text("..", slip="0.1"), "slip must be a number"),
@@ -626,3 +639,12 @@ def test_mazes_of_other_dynamics_have_other_parameters():
     calm, windy = (PixelMaze(drawn(np.random.default_rng(1), kind)) for kind in (GridWorld, Windy))
     assert "outcomes" not in calm.parameters
     assert calm.parameters != windy.parameters
+
+
+def test_the_lake_of_lesson_07_is_gymnasiums():
+    cells = json.loads((NOTEBOOKS / "07_beyond_symmetric_worlds.ipynb").read_text(encoding="utf-8"))["cells"]
+    names = {"np": np, "FiniteWorld": FiniteWorld, "SimpleNamespace": types.SimpleNamespace}
+    names["ledger"] = types.SimpleNamespace(check=lambda *_, **__: None)
+    for source in ("".join(cell["source"]) for cell in cells if cell["id"] in ("lake", "lake-world")):
+        exec(source, names)
+    close(table_of(names["lake"]), table_of(FiniteWorld.from_gymnasium(gymnasium.make(LAKE), restart=True)))

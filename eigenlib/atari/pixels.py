@@ -15,7 +15,7 @@ import numpy as np
 from eigenlib import _require
 from eigenlib._require import require_generator, require_positive
 from eigenlib.gridworld import ACTIONS, MOVES, GridWorld
-from eigenlib.worlds import World
+from eigenlib.worlds import World, require_world
 
 SIDE = 84  # frames are SIDE × SIDE, as in the paper and in DQN
 
@@ -85,6 +85,7 @@ class PixelMaze:
     screen_size = (SIDE, SIDE)
 
     def __init__(self, world: GridWorld, seed: int | np.random.Generator | None = 0, steps: int = 100) -> None:
+        require_world(world)
         self.world, self.steps = world, require_positive(steps, "steps")
         require_drawable(world)
         self.name, self.n_actions = world.name or "own map", world.n_actions
