@@ -27,7 +27,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-SECONDS = 60  # of CPU that one call may take, compiling included: far more than any needs, and a busy machine changes nothing
+# Of CPU that one call may take, compiling included: far more than any needs, and a busy machine changes nothing.
+SECONDS = 60
 MEMORY = 6 * 2**30  # bytes that the fuzz may take beyond what it began with
 HUGE = 10**30  # more than 64 bits can hold
 
