@@ -17,9 +17,11 @@ from typing import Any
 from IPython.display import display
 
 from eigenlib import _require
+from eigenlib.gridworld import GridWorld
 
 VERDICTS = {"holds": "✔", "holds partly": "◐", "does not hold": "✘", "untested": "·"}
 _KEY = "eigenlib"  # where a record travels in an output's metadata
+_elsewhere = ""  # in which world this notebook measures, if it is not the paper's
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,16 @@ def claims() -> dict[str, Claim]:
     """All claims by id, in the paper's order."""
     entries = tomllib.loads(Path(__file__).with_name("claims.toml").read_text(encoding="utf-8"))["claim"]
     return {entry["id"]: Claim(**entry) for entry in entries}
+
+
+def measured_in(world: GridWorld, papers: str) -> None:
+    """Say where all that follows is measured: outside the paper's own map, named `papers`, a line and every verdict say so."""
+    global _elsewhere
+    own = GridWorld.named(papers)
+    same = (world.text, world.slip) == (own.text, own.slip)
+    _elsewhere = "" if same else f"in {world.name or 'a map of your own'}, not in the paper's {papers}"
+    if _elsewhere:
+        print(f"This run is {_elsewhere}: every verdict says so; places and numbers in the text are not its own.")
 
 
 def record(
@@ -72,7 +84,7 @@ def record(
     verdict = "holds" if bool(holds) else "holds partly" if bool(partly) else "does not hold"
     entry = {
         "claim": claim,
-        "part": part,
+        "part": ", ".join(filter(None, (part, _elsewhere))),
         "value": float(value),
         "spread": [float(end) for end in ends] or None,
         "unit": unit,
@@ -80,7 +92,8 @@ def record(
         "verdict": verdict,
         "note": note,
     } | ({"digits": digits} if digits < 3 else {})
-    line = f"{VERDICTS[verdict]} {verdict}: {claim}{f' ({part})' if part else ''} · {measured(entry)} · {criterion}"
+    case = f" ({entry['part']})" if entry["part"] else ""
+    line = f"{VERDICTS[verdict]} {verdict}: {claim}{case} · {measured(entry)} · {criterion}"
     _show(line + (f" · {note}" if note else ""), "record", entry, f"ledger {verdict.replace(' ', '-')}")
 
 

@@ -227,7 +227,6 @@ def explore_eigenvectors(name: str = "four_rooms", gamma: float = 0.9, index: in
     gamma = _require.discount(gamma)
     last = GridWorld.named(_require.text(name, "name")).n_states - 1
     index = _require.whole(index, "index", 0, last)
-    _require.choice(name, "name", map_names())  # only bundled maps are in the list
 
     @cache
     def solved(name: str):
@@ -244,7 +243,8 @@ def explore_eigenvectors(name: str = "four_rooms", gamma: float = 0.9, index: in
         drawn["map"] = name
         return eigenoption(world, purposes.values, index, vector, policy, fig)
 
-    maps = ipywidgets.Dropdown(options=map_names(), value=name, description="map")
+    known = list(dict.fromkeys([*map_names(), name]))  # and a map of the user's own, by its path
+    maps = ipywidgets.Dropdown(options=known, value=name, description="map")
     which = ipywidgets.IntSlider(index, min=0, max=last, description="eigenvector")
     maps.observe(lambda change: which.set_trait("max", solved(change.new)[0].n_states - 1), names="value")
     return Explorer(

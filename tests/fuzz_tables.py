@@ -415,6 +415,7 @@ TABULAR = {
         gridworld.big_rooms,
         {"rooms": whole(2), "size": whole(2), "seed": seed(), "loops": real(0.1, 0, 1), "slip": real(0.0, 0, 1)},
     ),
+    "gridworld.with_valve": (gridworld.with_valve, {"world": world()}),
 }
 
 # --- pictures -----------------------------------------------------------------------------------------------------------

@@ -7,8 +7,63 @@ import os
 import random
 import shutil
 import socket
+from pathlib import Path
+
+import pytest
 
 from eigenlib.notebooks import Failure, Outcome, run
+
+# What a reader is invited to change, at the smallest sizes: another world, another seed, another horizon. No lesson may lean
+# on its default numbers. The first column is for the lesson itself, the second for the student's edition.
+CHANGED = {
+    "00_start_here": ({"MAP": "maze", "SEED": 11}, {"MAP": "nine_rooms", "SEED": 4}),
+    "01_successor_representation": (
+        {"MAP": "four_rooms", "GAMMA": 0.5, "WALKS": 500, "SEED": 5},
+        {"MAP": "maze", "GAMMA": 0.8, "WALKS": 500, "SEED": 6},
+    ),
+    "02_pvf_sr_equivalence": (
+        {"MAP": "nine_rooms", "GAMMA": 0.5, "SEED": 1},
+        {"MAP": "open_room", "GAMMA": 0.8, "SEED": 2},
+    ),
+    "03_learning_the_sr": (
+        {"MAP": "nine_rooms", "GAMMA": 0.5, "RUNS": 3, "SEED": 7},
+        {"MAP": "corridor", "RUNS": 3, "SEED": 8},
+    ),
+    "04_eigenoptions": (
+        {"MAP": "nine_rooms", "GAMMA": 0.95, "RUNS": 2, "SEED": 3},
+        {"MAP": str(Path(__file__).with_name("own_map.txt")), "RUNS": 2, "SEED": 4},
+    ),
+    "05_diffusion_time": (
+        {"MAP": "dayan", "GAMMA": 0.95, "RUNS": 2, "SEED": 3},
+        {"MAP": "corridor", "GAMMA": 0.5, "RUNS": 2, "SEED": 4},
+    ),
+    "06_learning_from_reward": (
+        {"MAP": "dayan", "SEED": 5, "RUNS": 1},
+        {"MAP": "corridor", "GAMMA": 0.8, "SEED": 6, "RUNS": 1},
+    ),
+    "07_beyond_symmetric_worlds": (
+        {"MAP": "nine_rooms", "MILLION": 2_000, "MAZES": 2, "SEED": 3},
+        {"MAP": "open_room", "GAMMA": 0.5, "MILLION": 2_000, "MAZES": 2, "SEED": 4},
+    ),
+    "08_deep_successor_representation": ({"UPDATES": 20, "SEED": 1}, {"UPDATES": 20, "SEED": 2}),
+    "09_atari_training": (
+        {"SAMPLES": 600, "STAGES": [2, 5], "SEED": 3},
+        {"SAMPLES": 500, "STAGES": [1, 4], "SEED": 4},
+    ),
+    "10_atari_eigenoptions": ({"SEED": 2}, {"SEED": 3}),
+}
+
+
+def every(cases, test):
+    """test(*case) for all {name: case}: fails once, with a line for each case that does not hold."""
+    wrong = []
+    for name, case in cases.items():
+        try:
+            test(*case)
+        except (Exception, pytest.fail.Exception) as problem:  # what pytest.raises raises is no Exception
+            wrong.append(f"{name}: {type(problem).__name__}: {' '.join(str(problem).split())[:300]}")
+    assert cases, "there is nothing to test"
+    assert not wrong, f"{len(wrong)} of {len(cases)} do not hold:\n" + "\n".join(wrong)
 
 
 def once(tmp_path_factory, name, make):
@@ -27,10 +82,10 @@ def once(tmp_path_factory, name, make):
 
 
 def executed(tmp_path_factory, lesson):
-    """The outcome of a lesson at its default numbers, run once in a folder that holds nothing else."""
+    """The outcome of a lesson with its numbers CHANGED, run once in a folder that holds nothing else."""
 
     def make(folder):
-        outcome = run(lesson.path, folder / lesson.path.name, {})
+        outcome = run(lesson.path, folder / lesson.path.name, CHANGED[lesson.name][0])
         failure = outcome.failure and [outcome.failure.cell, outcome.failure.error]
         (folder / "outcome.json").write_text(json.dumps([outcome.seconds, failure]))
 

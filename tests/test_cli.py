@@ -139,7 +139,7 @@ def test_interrupted_report_leaves_the_old_one(tmp_path):
         time.sleep(0.05)
     time.sleep(2)
     os.killpg(process.pid, signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=600)
     assert process.returncode == 130
     assert "stopped by you" in errors
     assert (out / "index.html").read_text() == "the old report"

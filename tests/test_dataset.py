@@ -193,7 +193,7 @@ def kill_after(process: subprocess.Popen, path: Path, shards: int, delay: float 
     helpers = psutil.Process(process.pid).children() if process.poll() is None else []
     process.kill()
     process.wait()
-    _, alive = psutil.wait_procs(helpers, timeout=60)
+    _, alive = psutil.wait_procs(helpers, timeout=600)
     assert not alive
 
 

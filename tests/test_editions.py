@@ -4,6 +4,7 @@ import re
 
 import nbformat
 import pytest
+from shared import CHANGED
 
 from eigenlib.cli import main
 from eigenlib.editions import instructor_edition, student_edition, tagged, write_editions
@@ -11,20 +12,6 @@ from eigenlib.exercises import all_exercises, collect
 from eigenlib.lesson_page import lesson_page
 from eigenlib.notebooks import lessons, run
 
-# Parameters changed in each lesson: it must not lean on its default numbers.
-OTHER = {
-    "00_start_here": {"SEED": 11},
-    "01_successor_representation": {"GAMMA": 0.85, "SEED": 5},
-    "02_pvf_sr_equivalence": {"MAP": "open_room", "GAMMA": 0.8},
-    "03_learning_the_sr": {"MAP": "nine_rooms", "RUNS": 8},
-    "04_eigenoptions": {"GAMMA": 0.95, "RUNS": 6},
-    "05_diffusion_time": {"GAMMA": 0.95, "RUNS": 3},
-    "06_learning_from_reward": {"SEED": 5},
-    "07_beyond_symmetric_worlds": {"MILLION": 40_000, "MAZES": 4, "SEED": 3},
-    "08_deep_successor_representation": {"UPDATES": 120, "SEED": 1},
-    "09_atari_training": {"SAMPLES": 1_500, "STAGES": [5, 20], "SEED": 3},
-    "10_atari_eigenoptions": {"SEED": 2},
-}
 TAUGHT = [lesson for lesson in lessons() if all_exercises(lesson.number)]
 taught = pytest.mark.parametrize("lesson", TAUGHT, ids=lambda lesson: lesson.name)
 
@@ -101,7 +88,7 @@ def test_students_get_no_solutions_and_no_outputs(lesson):
 def test_the_student_edition_runs_with_other_numbers_and_passes_nothing(lesson, tmp_path):
     """Every cell runs, with parameters that nobody chose with care and without any solution; every check says so."""
     nbformat.write(student_edition(lesson), tmp_path / lesson.path.name)
-    outcome = run(tmp_path / lesson.path.name, tmp_path / "out.ipynb", OTHER[lesson.name])
+    outcome = run(tmp_path / lesson.path.name, tmp_path / "out.ipynb", CHANGED[lesson.name][1])
     assert outcome.failure is None
     executed = nbformat.read(outcome.output, as_version=4)
     states = [(entry["number"], entry["state"]) for entry in collect(executed)]

@@ -91,7 +91,7 @@ def test_bootstrap_without_network_really_says_so(tmp_path):
     environment = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "PIP_INDEX_URL": "http://127.0.0.1:9/simple"}
     environment |= {"PIP_RETRIES": "0", "PIP_CONFIG_FILE": "/dev/null", "PIP_NO_CACHE_DIR": "1"}
     command = [sys.executable, str(ROOT / "tools" / "bootstrap.py"), str(tmp_path / "venv")]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600)
     assert done.returncode == 1
     assert "network did not answer" in done.stderr
     assert done.stderr.strip().count("\n") == 0

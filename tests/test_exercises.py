@@ -6,8 +6,9 @@ import json
 
 import numpy as np
 import pytest
+from shared import every
 
-from eigenlib.exercises import GENERAL, Exercise, all_exercises, check, collect, exercise, wire, worlds
+from eigenlib.exercises import GENERAL, all_exercises, check, collect, exercise, wire, worlds
 from eigenlib.exercises.answers import Mistake, array, call, scalar
 from eigenlib.gridworld import GridWorld
 
@@ -21,52 +22,62 @@ WRONG = [(e, *pair) for e in EXERCISES.values() for pair in ANSWERS[e.lesson].WR
 FUNCTIONS = [e for e in EXERCISES.values() if callable(ANSWERS[e.lesson].RIGHT[e.name][0])]
 
 
-def name(value):
-    return value.number if isinstance(value, Exercise) else None
+def numbered(cases):
+    """Cases by the exercise they begin with: {"01.1, answer 0": (exercise, …)}."""
+    return {f"{case[0].number}, case {k}": case for k, case in enumerate(cases)}
 
 
-@pytest.mark.parametrize(("one", "answer"), RIGHT, ids=name)
-def test_right_answers_pass(one, answer):
-    feedback = one.judge(answer)
-    assert feedback.state == "passed", feedback.text
-    assert feedback.text.endswith(".")
+def test_right_answers_pass():
+    def passes(one, answer):
+        feedback = one.judge(answer)
+        assert feedback.state == "passed", feedback.text
+        assert feedback.text.endswith(".")
+
+    every(numbered(RIGHT), passes)
 
 
-@pytest.mark.parametrize(("one", "answer", "mistake"), WRONG, ids=name)
-def test_wrong_answers_are_told_what_is_wrong(one, answer, mistake):
-    feedback = one.judge(answer)
-    assert (feedback.state, feedback.mistake) == ("wrong", mistake), feedback.text
-    assert "{" not in feedback.text
+def test_wrong_answers_are_told_what_is_wrong():
+    def is_told(one, answer, mistake):
+        feedback = one.judge(answer)
+        assert (feedback.state, feedback.mistake) == ("wrong", mistake), feedback.text
+        assert "{" not in feedback.text
+
+    every(numbered(WRONG), is_told)
 
 
-@pytest.mark.parametrize("one", EXERCISES.values(), ids=name)
-def test_each_check_is_tested_enough(one):
+def test_each_check_is_tested_enough():
     """Two right answers, three wrong ones with messages of their own, and every mistake it claims to know."""
-    answers = ANSWERS[one.lesson]
-    assert len(answers.RIGHT[one.name]) >= 2
-    told = {one.judge(answer).text for answer, _ in answers.WRONG[one.name]}
-    named = {mistake for _, mistake in answers.WRONG[one.name]}
-    assert len(told) >= 3
-    assert len(set(one.mistakes.values())) == len(one.mistakes)
-    assert set(one.mistakes) <= named <= set(one.mistakes) | set(GENERAL)
-    assert 1 <= one.difficulty <= 3
-    assert one.title
+
+    def is_tested(one):
+        answers = ANSWERS[one.lesson]
+        assert len(answers.RIGHT[one.name]) >= 2
+        told = {one.judge(answer).text for answer, _ in answers.WRONG[one.name]}
+        named = {mistake for _, mistake in answers.WRONG[one.name]}
+        assert len(told) >= 3
+        assert len(set(one.mistakes.values())) == len(one.mistakes)
+        assert set(one.mistakes) <= named <= set(one.mistakes) | set(GENERAL)
+        assert 1 <= one.difficulty <= 3
+        assert one.title
+
+    every(numbered((one,) for one in EXERCISES.values()), is_tested)
 
 
-@pytest.mark.parametrize("one", EXERCISES.values(), ids=name)
-@pytest.mark.parametrize("blank", [None, ..., [None, ...], {"a": None}, [[None], [...]]], ids=repr)
-def test_a_blank_is_not_attempted_yet(one, blank):
-    assert one.judge(blank).state == "blank"
+def is_blank(one, answer):
+    assert one.judge(answer).state == "blank"
+
+
+def test_a_blank_is_not_attempted_yet():
+    blanks = (None, ..., [None, ...], {"a": None}, [[None], [...]])
+    every({f"{one.number}, {blank}": (one, blank) for one in EXERCISES.values() for blank in blanks}, is_blank)
 
 
 def unfinished(*arguments):
     raise NotImplementedError
 
 
-@pytest.mark.parametrize("one", FUNCTIONS, ids=name)
-@pytest.mark.parametrize("stub", [lambda *_: None, lambda *_: ..., unfinished], ids=["None", "...", "raises"])
-def test_a_function_that_does_nothing_is_not_attempted_yet(one, stub):
-    assert one.judge(stub).state == "blank"
+def test_a_function_that_does_nothing_is_not_attempted_yet():
+    stubs = {"None": lambda *_: None, "...": lambda *_: ..., "raises": unfinished}
+    every({f"{one.number}, {kind}": (one, stub) for one in FUNCTIONS for kind, stub in stubs.items()}, is_blank)
 
 
 ODD = [
@@ -86,14 +97,28 @@ ODD = [
 ]
 
 
-@pytest.mark.parametrize("one", EXERCISES.values(), ids=name)
-def test_no_answer_stops_a_notebook(one):
+def test_no_answer_stops_a_notebook():
     """Nor does one that is not even of the right kind pass."""
-    for odd in ODD:
-        for answer in (odd, lambda *_, odd=odd: odd):
-            feedback = one.judge(answer)
-            assert feedback.state == "wrong", answer
-            assert feedback.text
+
+    def is_wrong(one):
+        for odd in ODD:
+            for answer in (odd, lambda *_, odd=odd: odd):
+                feedback = one.judge(answer)
+                assert feedback.state == "wrong", answer
+                assert feedback.text
+
+    every(numbered((one,) for one in EXERCISES.values()), is_wrong)
+
+
+def test_a_family_reports_all_its_failures_at_once():
+    def is_even(number):
+        assert number % 2 == 0
+
+    every({"a": (2,), "b": (4,)}, is_even)
+    with pytest.raises(AssertionError, match=r"2 of 3 do not hold:\na: AssertionError: .*\nc: TypeError: "):
+        every({"a": (1,), "b": (2,), "c": ("x", 1)}, is_even)
+    with pytest.raises(AssertionError, match="nothing to test"):
+        every({}, is_even)
 
 
 def test_messages_do_not_change_from_run_to_run():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from mazes import random_maze
 
-from eigenlib.gridworld import ACTIONS, ARROWS, GridWorld, MapError, map_names
+from eigenlib.gridworld import ACTIONS, ARROWS, GridWorld, MapError, map_names, with_valve
 from eigenlib.paths import MAPS
 
 DOORS = "....\n.>.v\n.X..\n^..<\n...."
@@ -352,3 +352,18 @@ def test_walks_take_a_seed_and_whole_states_only():
     np.testing.assert_array_equal(world.random_walks(0, 2, 9, 5), world.random_walks(0, 2, 9, np.random.default_rng(5)))
     with pytest.raises(ValueError, match=r"start must be a state's number, got 0\.7"):
         world.random_walks(0.7, 2, 9, 5)
+
+
+@each_world
+def test_a_valve_changes_one_tile_and_cuts_nothing_off_if_it_can(text):
+    world = GridWorld.from_text(text)
+    try:
+        turned, door = with_valve(world)
+    except MapError:
+        assert not [(s, a) for s in range(world.n_states) for a in (1, 2) if s not in world.next_state[s, [a, a - 2]]]
+        return
+    (row, col), grid = world.cells[door], turned.characters.copy()
+    assert grid[row, col] in ">v"
+    grid[row, col] = world.characters[row, col]
+    assert (grid == world.characters).all()
+    assert np.unique(turned.next_state[door]).size == 2  # it can be left one way only

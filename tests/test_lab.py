@@ -1,90 +1,105 @@
-"""Lessons in JupyterLab, in Chromium: they run to the end, and explorers follow every move, even while cells still run."""
-
-import os
-import time
+"""The lessons' explorers in JupyterLab, in Chromium: they follow every move, even while cells still run."""
 
 import nbformat
 import numpy as np
 import pytest
-from lab import in_lab, jupyterlab
+from lab import Lab, in_lab, jupyterlab
 from test_films import check_player
 
+from eigenlib import report
 from eigenlib.eigenoptions import learn_eigenoption
 from eigenlib.eigenpurposes import extract_eigenpurposes
 from eigenlib.gridworld import GridWorld
-from eigenlib.notebooks import Lesson
-from eigenlib.paths import NOTEBOOKS
-from eigenlib.report import write_report
+from eigenlib.notebooks import Lesson, lessons
 
 pytestmark = [pytest.mark.browser, pytest.mark.notebook, pytest.mark.xdist_group("lab")]
-# (lesson, which of its explorers, slider keys that always change its picture)
-EXPLORERS = [
-    ("02_pvf_sr_equivalence", 0, ["ArrowLeft"]),
-    ("03_learning_the_sr", 0, ["ArrowLeft"]),
-    ("04_eigenoptions", 0, ["ArrowRight"]),
-    ("08_deep_successor_representation", 0, ["ArrowLeft", "ArrowRight"]),
-]
-FILMS = ("parameters", "imports", "explore")  # the cells of lesson 10 that its film explorer needs
+# The cells of each lesson that its explorers need, and slider keys that always change the picture of the first.
+EXPLORERS = {
+    "02": (("imports", "two-build", "explorer"), ["ArrowLeft"]),
+    "03": (("imports", "explorer"), ["ArrowLeft"]),
+    "04": (("imports", "explorer", "editor"), ["ArrowRight"]),
+    "08": (("imports", "stored", "explore"), ["ArrowLeft", "ArrowRight"]),
+    "10": (("imports", "explore"), []),
+}
 
 
-@pytest.fixture(autouse=True)
-def alone(tmp_path_factory):
-    """One lab at a time: two side by side on two cores are so slow that moves miss the running notebook they should meet."""
-    if "PYTEST_XDIST_WORKER" not in os.environ:
-        yield
-        return
-    lock = tmp_path_factory.getbasetemp().parent / "lab.lock"  # the parent belongs to this run and all its workers
-    while True:
-        try:
-            lock.mkdir()
-            break
-        except FileExistsError:
-            time.sleep(0.5)
-    yield
-    lock.rmdir()
+def with_explorers(*numbers):
+    """One small notebook of these lessons' explorers: as a reader meets them, but without what else the lessons compute."""
+    cells = [nbformat.v4.new_markdown_cell("# Explorers")]
+    for lesson in lessons(numbers):
+        found = {cell.id: cell for cell in lesson.notebook.cells}
+        for name in ("parameters", *EXPLORERS[lesson.number][0]):
+            cells.append(nbformat.v4.new_code_cell(found[name].source, id=f"{name}-{lesson.number}"))
+    metadata = lessons(numbers)[0].notebook.metadata  # without a kernel's name the lab would ask for one
+    return nbformat.v4.new_notebook(cells=cells, metadata=metadata)
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
-    """The lessons, each with a last cell that keeps the kernel busy for a while, so that moves meet a running notebook."""
+    """A lab with one notebook, whose last cell keeps the kernel busy until it is told to go: moves meet a running notebook."""
     folder = tmp_path_factory.mktemp("lab")
-    for name in {name for name, *_ in EXPLORERS}:
-        notebook = nbformat.read(NOTEBOOKS / f"{name}.ipynb", as_version=4)
-        notebook.cells.append(nbformat.v4.new_code_cell("import time\n\ntime.sleep(6)"))
-        nbformat.write(notebook, folder / f"{name}.ipynb")
-    # Lesson 10 takes a minute to come to its films: here they are alone.
-    films = nbformat.read(NOTEBOOKS / "10_atari_eigenoptions.ipynb", as_version=4)
-    films.cells = [cell for cell in films.cells if cell.id in FILMS]
-    nbformat.write(films, folder / "films.ipynb")
+    notebook = with_explorers(*EXPLORERS)
+    wait = 'import os\nimport time\n\nwhile not os.path.exists("go"):\n    time.sleep(0.05)'
+    notebook.cells.append(nbformat.v4.new_code_cell(wait))
+    nbformat.write(notebook, folder / "explorers.ipynb")
     with jupyterlab(folder) as address:
-        yield address
+        yield address, folder
 
 
-@pytest.mark.parametrize(("name", "which", "keys"), EXPLORERS)
-def test_explorer_follows_twenty_moves(server, browser, name, which, keys):
-    in_lab(browser, server, f"{name}.ipynb", lambda lab: follow_twenty_moves(lab, name, which, keys))
+def test_explorers_in_the_lab(server, browser):
+    """Every explorer follows twenty moves, the first while cells still run; the maze editor and the films live too."""
+    address, folder = server
+
+    def explore(lab):
+        (folder / "go").unlink(missing_ok=True)
+        lab.run_all()
+        explorers = [lab.explorer(which) for which in range(4)]
+        lab.tab.locator(".eigenlib-films").wait_for()
+        before = [lab.picture(explorer) for explorer in explorers]
+        assert lab.busy(), "the moves below must meet a notebook that still runs"
+        keys = [keys for _, keys in EXPLORERS.values() if keys]
+        for explorer, (key, *_) in zip(explorers, keys, strict=True):
+            lab.move(explorer, key)
+        assert lab.busy()
+        (folder / "go").touch()
+        lab.wait_done()
+        for explorer, picture, mine in zip(explorers, before, keys, strict=True):
+            lab.wait_for_new_picture(explorer, picture)
+            follow_twenty_moves(lab, explorer, mine)
+        check_editor(lab.tab, lab.tab.locator(".eigenlib-maze-editor"))
+        check_player(lab.tab.locator(".eigenlib-films"))
+        assert "[ ]:" not in {
+            text.strip() for text in lab.tab.locator(".jp-CodeCell .jp-InputPrompt").all_text_contents()
+        }
+        assert lab.tab.locator(".jp-OutputArea-output[data-mime-type='application/vnd.jupyter.stderr']").count() == 0
+        assert lab.errors == []
+
+    in_lab(browser, address, "explorers.ipynb", explore)
 
 
-def follow_twenty_moves(lab, name, which, keys):
-    lab.run_all()
-    explorer = lab.explorer(which)
-    assert lab.busy(), "the moves below must meet a notebook that still runs"
-    before = lab.picture(explorer)
-    lab.move(explorer, keys[0])
-    lab.wait_done()
-    lab.wait_for_new_picture(explorer, before)
+def follow_twenty_moves(lab, explorer, keys):
+    explorer.scroll_into_view_if_needed()
     for move in range(20):
         before = lab.picture(explorer)
         lab.move(explorer, keys[move % len(keys)])
         lab.wait_for_new_picture(explorer, before)
-    prompts = lab.tab.locator(".jp-CodeCell .jp-InputPrompt").all_text_contents()
-    assert len([prompt for prompt in prompts if prompt.strip() != "[ ]:"]) >= len(code_cells(name))
-    assert lab.tab.locator(".jp-OutputArea-output[data-mime-type='application/vnd.jupyter.stderr']").count() == 0
+
+
+def test_jupyterlabs_own_errors_are_told_apart_from_ours():
+    lab = Lab.__new__(Lab)
+    lab.errors, lab.theirs, lab.closing = [], [], False
+    theirs = "at x (http://127.0.0.1:1/static/lab/jlab_core.js:1:1)"
+    lost = "Cannot read properties of null (reading 'sharedModel')"
+    lab.heard(lost, theirs)
+    assert (lab.theirs, lab.errors) == ([lost], [])
+    for message, source in ((lost, "at render (blob:http://127.0.0.1:1/2:3:4)"), ("x is not a function", theirs)):
+        lab.heard(message, source)
+        assert lab.errors.pop() == message
+    lab.closing = True
+    lab.heard("the socket is gone", theirs)
     assert lab.errors == []
-
-
-def code_cells(name):
-    return [cell for cell in Lesson(NOTEBOOKS / f"{name}.ipynb").notebook.cells if cell.cell_type == "code"]
+    lab.heard("x is not a function", f"at render (blob:http://127.0.0.1:1/2:3:4) {theirs}")
+    assert lab.errors == ["x is not a function"]
 
 
 # --- the maze editor, in the lab and in the report ----------------------------------------------------------------------
@@ -141,40 +156,17 @@ def agrees_with_the_library(state):
     assert np.array_equal(state["policy"], learn_eigenoption(world, vector).policy)
 
 
-def test_the_maze_editor_in_the_lab(server, browser):
-    in_lab(browser, server, "04_eigenoptions.ipynb", edit_a_maze)
-
-
-def edit_a_maze(lab):
-    lab.run_all()
-    editor = lab.tab.locator(".eigenlib-maze-editor")
-    editor.wait_for(timeout=120_000)
-    lab.wait_done()
-    check_editor(lab.tab, editor)
-    assert lab.errors == []
-
-
-def test_the_film_explorer_in_the_lab(server, browser):
-    in_lab(browser, server, "films.ipynb", watch_a_film)
-
-
-def watch_a_film(lab):
-    lab.run_all()
-    player = lab.tab.locator(".eigenlib-films")
-    player.wait_for(timeout=120_000)
-    lab.wait_done()
-    check_player(player)
-    assert lab.errors == []
-
-
-def test_the_maze_editor_in_the_report_without_a_kernel(browser, tmp_path):
+def test_the_maze_editor_in_the_report_without_a_kernel(browser, tmp_path, monkeypatch):
     """The exported page, offline, from disk: the same clicks, the same numbers."""
-    write_report([Lesson(NOTEBOOKS / "04_eigenoptions.ipynb")], tmp_path / "report", {}, jobs=1)
+    nbformat.write(with_explorers("04"), tmp_path / "04_editor.ipynb")
+    editor = Lesson(tmp_path / "04_editor.ipynb")
+    monkeypatch.setattr(report, "lessons", lambda: [editor])
+    assert report.write_report([editor], tmp_path / "report", {}, jobs=1) == 0
     context = browser.new_context(viewport={"width": 1280, "height": 1000}, offline=True)
     tab, errors = context.new_page(), []
     tab.on("pageerror", lambda error: errors.append(str(error)))
     tab.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
-    tab.goto((tmp_path / "report" / "04_eigenoptions.html").as_uri())
+    tab.goto((tmp_path / "report" / "04_editor.html").as_uri())
     editor = tab.locator(".eigenlib-maze-editor")
     editor.wait_for()
     check_editor(tab, editor)

@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pytest
 from scipy import ndimage
+from shared import every
 
 from eigenlib.control import q_learning
 from eigenlib.diffusion import diffusion_curve, diffusion_time
@@ -78,9 +79,11 @@ FUNCTIONS = {
 }
 
 
-@pytest.mark.parametrize("world", WORLDS)
-@pytest.mark.parametrize("name", FUNCTIONS)
-def test_every_function_on_every_world(name, world):
+def test_every_function_on_every_world():
+    every({f"{name}, {world}": (name, world) for name in FUNCTIONS for world in WORLDS}, works_or_says_why)
+
+
+def works_or_says_why(name, world):
     """It works, or it says why not in a sentence; warnings are allowed, numbers that are no numbers are not."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)

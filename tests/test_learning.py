@@ -3,7 +3,6 @@
 import multiprocessing
 import re
 
-import numba
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -149,9 +148,7 @@ def test_the_number_of_threads_does_not_matter(monkeypatch):
     results = []
     for threads in (1, 2, 5):
         monkeypatch.setattr(_kernels, "THREADS", threads)
-        numba.set_num_threads(min(threads, numba.config.NUMBA_NUM_THREADS))
         results.append(learn(ROOMS, 40, seeds=range(6), snapshots=[10, 40]))
-    numba.set_num_threads(numba.config.NUMBA_NUM_THREADS)
     assert (results[0] == results[1]).all()
     assert (results[0] == results[2]).all()
 
@@ -162,7 +159,7 @@ def test_the_process_does_not_matter(method):
         pytest.skip("this system cannot fork")
     here = learn(CORRIDOR, 30, seeds=[1, 2])
     with multiprocessing.get_context(method).Pool(1) as pool:
-        assert (pool.apply_async(_elsewhere).get(timeout=120) == here).all()
+        assert (pool.apply_async(_elsewhere).get(timeout=600) == here).all()
 
 
 def _elsewhere():

@@ -9,6 +9,7 @@ import nbformat
 import pytest
 
 from eigenlib import ledger
+from eigenlib.gridworld import GridWorld
 from eigenlib.notebooks import lessons
 
 
@@ -145,3 +146,20 @@ def test_only_finite_numbers_are_results(value):
         ledger.result("a time", value)
     with pytest.raises(ValueError, match="finite number"):
         ledger.record("sr-value", 1.0, holds=True, criterion="", spread=(0.0, value))
+
+
+def test_a_verdict_says_where_it_was_measured_unless_that_is_the_papers_own_map(monkeypatch, capsys):
+    monkeypatch.setattr(ledger, "_elsewhere", "")
+    for world, place in (
+        (GridWorld.named("four_rooms"), ""),
+        (GridWorld.named("nine_rooms"), "in nine_rooms, not in the paper's four_rooms"),
+        (GridWorld.named("four_rooms", slip=0.1), "in four_rooms, not in the paper's four_rooms"),
+        (GridWorld.from_text("..."), "in a map of your own, not in the paper's four_rooms"),
+        (GridWorld.from_text(GridWorld.named("four_rooms").text), ""),
+    ):
+        ledger.measured_in(world, "four_rooms")
+        assert capsys.readouterr().out.startswith(f"This run is {place}: " if place else "\n") == bool(place)
+        for part in ("", "mean"):
+            text, meta = entered(ledger.record, "corners", 1.0, holds=True, criterion="c", part=part)
+            assert meta["record"]["part"] == ", ".join(filter(None, (part, place)))
+            assert (f"({meta['record']['part']})" in text) == bool(part or place)

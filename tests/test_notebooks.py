@@ -6,12 +6,13 @@ import os
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import nbformat
 import pytest
 from jupyter_client import KernelManager
-from shared import executed
+from shared import CHANGED, executed
 
 from eigenlib import exercises, ledger, notebooks
 from eigenlib.notebooks import Lesson, clean, hidden_errors, lessons, refresh, run
@@ -92,7 +93,7 @@ def nbval(path):
     ]
     command += ["-p", "no:xdist", "--rootdir", str(path.parent), "-c", os.devnull, str(path)]
     for _ in range(3):  # a kernel whose port another program took did not start; no cell has run then
-        done = subprocess.run(command, capture_output=True, text=True, timeout=600, cwd=path.parent)
+        done = subprocess.run(command, capture_output=True, text=True, cwd=path.parent)
         if "Kernel died before replying" not in done.stdout + done.stderr:
             break
     return done
@@ -100,10 +101,12 @@ def nbval(path):
 
 @pytest.mark.notebook
 @every_lesson
-def test_nbval_agrees_with_the_stored_text(lesson, tmp_path):
+def test_nbval_agrees_with_the_stored_text(lesson, tmp_path, record_property):
     path = tmp_path / lesson.path.name
     path.write_bytes(lesson.path.read_bytes())
+    began = time.perf_counter()
     done = nbval(path)
+    record_property("budget", (lesson.name, time.perf_counter() - began, lesson.budget))
     assert done.returncode == 0, done.stdout[-3000:]
     assert f"{len(code_cells(lesson.notebook))} passed" in done.stdout
 
@@ -124,21 +127,43 @@ def test_nbval_notices_one_changed_number(tmp_path):
 
 @pytest.mark.notebook
 @every_lesson
-def test_papermill_reproduces_the_stored_numbers(lesson, tmp_path_factory, record_property):
-    """Full-precision values of a fresh run against the stored ones; the report's tests use the same run."""
+def test_papermill_runs_with_other_numbers(lesson, tmp_path_factory):
+    """To the end, without a warning, with every solution accepted, and verdicts that say in which world they were measured."""
+    changed = CHANGED[lesson.name][0]
+    assert set(changed) <= set(lesson.parameters)
     outcome = executed(tmp_path_factory, lesson)
-    record_property("notebook", (lesson.name, outcome.seconds, lesson.budget))
     assert outcome.failure is None
-    fresh, stored = ledger.collect(nbformat.read(outcome.output, as_version=4)), ledger.collect(lesson.notebook)
-    for kind in ("record", "result"):
-        for entry, was in zip(fresh[kind], stored[kind], strict=True):
-            # what is shown with fewer digits than usual differs between machines: half of the last digit is allowed
-            rel = 1e-6 if was.get("digits", 3) == 3 else 0.5 * 10 ** (1 - was["digits"])
-            assert entry["value"] == pytest.approx(was["value"], rel=rel, abs=1e-8)
-    assert [entry["verdict"] for entry in fresh["record"]] == [entry["verdict"] for entry in stored["record"]]
-    assert [entry["at_most"] for entry in fresh["check"]] == [entry["at_most"] for entry in stored["check"]]
-    assert exercises.collect(nbformat.read(outcome.output, as_version=4)) == exercises.collect(lesson.notebook)
-    assert outcome.seconds <= lesson.budget
+    fresh = nbformat.read(outcome.output, as_version=4)
+    printed = [output for cell in code_cells(fresh) for output in cell.outputs]
+    assert [output.text for output in printed if output.get("name") == "stderr"] == []
+    states = [[(e["number"], e["state"]) for e in exercises.collect(book)] for book in (fresh, lesson.notebook)]
+    assert states[0] == states[1]
+    records = ledger.collect(fresh)["record"]
+    assert {entry["claim"] for entry in records} == {e["claim"] for e in ledger.collect(lesson.notebook)["record"]}
+    elsewhere = "MAP" in changed and lesson.number != "06"  # whose verdicts are about stored runs in the four rooms
+    for entry in records:
+        assert (f"in {changed.get('MAP')}, not in the paper's" in entry["part"]) == elsewhere
+
+
+def test_every_tabular_lesson_has_a_map_and_a_seed_and_both_are_tried():
+    for lesson in lessons()[:8]:
+        assert {"MAP", "SEED"} <= set(lesson.parameters), lesson.name
+        for changed in CHANGED[lesson.name]:
+            assert changed["MAP"] != lesson.parameters["MAP"].strip("\"'"), lesson.name
+            assert str(changed["SEED"]) != lesson.parameters["SEED"], lesson.name
+
+
+def test_the_three_ways_to_psi_agree_at_every_horizon(monkeypatch):
+    """Lesson 00 invites to change γ: where the terms left out weigh less than rounding, rounding is what may remain."""
+    lesson = lessons(["01"])[0]
+    needed = ("imports", "map-figure", "walk-count", "T-rows", "neumann-figure", "solve-check", "agree-check")
+    monkeypatch.setattr("eigenlib.ledger.display", lambda *_, **__: None)
+    monkeypatch.setattr("eigenlib.plots.show", lambda *_: None)
+    sources = {cell.id: cell.source for cell in lesson.notebook.cells}
+    for gamma in (0.01, 0.3, 0.5, 0.7, 0.8, 0.95, 0.99):
+        names = {"MAP": "dayan", "GAMMA": gamma, "WALKS": 400, "SEED": 1}
+        for cell in needed:
+            exec(sources[cell], names)
 
 
 @pytest.mark.notebook
@@ -193,8 +218,8 @@ def test_a_kernel_whose_port_was_taken_starts_again(tmp_path, monkeypatch, taken
 
 
 def test_a_cell_that_never_ends_is_a_failed_notebook(tmp_path):
-    path = write(tmp_path / "90_endless.ipynb", "x = 1", "while True: pass")
-    outcome = run(path, tmp_path / "out.ipynb", {}, timeout=3)
+    path = write(tmp_path / "90_endless.ipynb", "x = 1", "import time; time.sleep(10**6)")
+    outcome = run(path, tmp_path / "out.ipynb", {}, timeout=5)
     assert outcome.failure.cell == 2
 
 
