@@ -139,7 +139,14 @@ def numbers(
     values: Any, name: str, shape: Sequence[int | str] | None = None, finite: bool = True, empty: bool = False
 ) -> np.ndarray:
     """Real numbers as float64. shape: the size of each axis, or a letter where any size will do; None for any shape."""
-    array = _array(values, name, "numbers", "buif", shape, empty).astype(float)
+    return as_given(values, name, shape, finite, empty).astype(float)
+
+
+def as_given(
+    values: Any, name: str, shape: Sequence[int | str] | None = None, finite: bool = True, empty: bool = False
+) -> np.ndarray:
+    """The same, of the kind that they are and without a copy: for arrays that fill a good part of the memory."""
+    array = _array(values, name, "numbers", "buif", shape, empty)
     if finite and not np.isfinite(array).all():
         raise ValueError(f"{name} holds entries that are not finite numbers (NaN or ∞).")
     return array

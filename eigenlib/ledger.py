@@ -104,8 +104,8 @@ def check(what: str, value: float, at_most: float) -> None:
     under 1e-6 the line shows only the bound. The metadata has all digits.
     """
     _require.text(what, "what")
-    value, at_most = _require.real(value, "value"), _require.real(at_most, "at_most")
-    if not value <= at_most:
+    value, at_most = _require.real(value, "value", finite=False), _require.real(at_most, "at_most")
+    if not -float("inf") < value <= at_most:
         raise AssertionError(f"{what}: {value:.3g}, but it should be at most {at_most:g}.")
     entry = {"what": what, "value": float(value), "at_most": float(at_most)}
     shown = f"{rounded(value)} (at most {at_most:g})" if value >= 1e-6 else f"at most {at_most:g}"

@@ -1453,7 +1453,9 @@ COURSE = {
         quietly(ledger.check),
         {
             "what": text(),
-            "value": real(0.5, high=1.0).also("-1").without("1.5", "1000000000000000000000000000000", "1.01"),
+            "value": real(0.5, high=1.0)
+            .also("-1")
+            .without("nan", "inf", "-inf", "1.5", "1000000000000000000000000000000", "1.01"),
             "at_most": real(1.0, 0.5).without("-1", "0.49"),
         },
     ),

@@ -481,7 +481,7 @@ COMMANDS = {  # option: (what it may be given, whether any word will do)
     "report": {
         "--tier": ("quick", False),
         "--only": ("02", False),
-        "-p": ("SEED=3", False),
+        "-p": ("GAMMA=0.8", False),
         "--params": (None, False),
         "--out": ("given/report", True),
         "--jobs": ("2", False),
@@ -523,7 +523,7 @@ FINE = {  # what is right though it looks odd
     ("--passes", "0"),
     ("--refine-passes", "0"),
     ("--seed", "0"),
-    ("-p", "SEED=3"),
+    ("-p", "GAMMA=0.8"),
     ("--timeout", "1.5"),
     ("--total", "1.5"),
 }

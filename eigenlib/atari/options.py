@@ -72,8 +72,8 @@ def eigenpurposes_from_rows(rows: np.ndarray, count: int, centre: bool = False) 
 
     By way of the Gram matrix, F × F in float64: exact enough, as only the leading ones are wanted, and small.
     """
-    samples, size = _require.numbers(rows, "rows", ("N", "F"), finite=False).shape
-    rows, centre = np.asarray(rows), _require.flag(centre, "centre")
+    rows, centre = _require.as_given(rows, "rows", ("N", "F"), finite=False), _require.flag(centre, "centre")
+    samples, size = rows.shape
     if not 1 <= _require.whole(count, "count") <= min(samples, size):
         raise ValueError(
             f"count must lie between 1 and {min(samples, size)} for rows of shape {rows.shape}, got {count}."
@@ -251,8 +251,7 @@ def _require_network(network: Any) -> None:
 
 def _rows_of(values: np.ndarray, name: str) -> np.ndarray:
     """(N, F) finite numbers, as they are."""
-    _require.numbers(values, name, ("N", "F"))
-    return np.asarray(values)
+    return _require.as_given(values, name, ("N", "F"))
 
 
 @torch.inference_mode()
