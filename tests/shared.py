@@ -29,7 +29,7 @@ CHANGED = {
     "07_beyond_symmetric_worlds": {"MAP": "nine_rooms", "MILLION": 2_000, "MAZES": 2, "SEED": 3},
     "08_deep_successor_representation": {"UPDATES": 20, "SEED": 1},
     "09_atari_training": {"SAMPLES": 600, "STAGES": [2, 5], "SEED": 3},
-    "10_atari_eigenoptions": {"SEED": 2},
+    "10_atari_eigenoptions": {"STEPS": 20, "SEED": 2},
 }
 # The lessons that take a few seconds, in a second world: one that is hard for them, or drawn by the reader.
 HARD = {
