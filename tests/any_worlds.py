@@ -51,7 +51,7 @@ class Lopsided(GridWorld):
     """Slips to the left only, and by action more often: outcomes that permute the moves, and yet no uniform walk."""
 
     def outcomes(self):
-        chance = np.tile([0.0, 0.3, 0.6, 0.9], (self.n_states, 1))
+        chance = np.tile([0.1, 0.3, 0.6, 0.9], (self.n_states, 1))
         return [(1 - chance, self.next_state), (chance, np.roll(self.next_state, 1, axis=1))]
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import nbformat
 import pytest
 from jupyter_client import KernelManager
-from shared import CHANGED, executed
+from shared import CHANGED, HARD, executed
 
 from eigenlib import exercises, ledger, notebooks
 from eigenlib.notebooks import Lesson, clean, hidden_errors, lessons, refresh, run
@@ -129,9 +129,18 @@ def test_nbval_notices_one_changed_number(tmp_path):
 @every_lesson
 def test_papermill_runs_with_other_numbers(lesson, tmp_path_factory):
     """To the end, without a warning, with every solution accepted, and verdicts that say in which world they were measured."""
-    changed = CHANGED[lesson.name][0]
+    holds_elsewhere(lesson, executed(tmp_path_factory, lesson), CHANGED[lesson.name])
+
+
+@pytest.mark.notebook
+@pytest.mark.parametrize("name", HARD)
+def test_papermill_runs_where_it_is_hard(name, tmp_path):
+    (lesson,) = lessons([name])
+    holds_elsewhere(lesson, run(lesson.path, tmp_path / lesson.path.name, HARD[name]), HARD[name])
+
+
+def holds_elsewhere(lesson, outcome, changed):
     assert set(changed) <= set(lesson.parameters)
-    outcome = executed(tmp_path_factory, lesson)
     assert outcome.failure is None
     fresh = nbformat.read(outcome.output, as_version=4)
     printed = [output for cell in code_cells(fresh) for output in cell.outputs]
@@ -139,18 +148,18 @@ def test_papermill_runs_with_other_numbers(lesson, tmp_path_factory):
     states = [[(e["number"], e["state"]) for e in exercises.collect(book)] for book in (fresh, lesson.notebook)]
     assert states[0] == states[1]
     records = ledger.collect(fresh)["record"]
-    assert {entry["claim"] for entry in records} == {e["claim"] for e in ledger.collect(lesson.notebook)["record"]}
+    missing = {e["claim"] for e in ledger.collect(lesson.notebook)["record"]} - {entry["claim"] for entry in records}
+    assert missing <= {"option-unvisited"}  # in a small map no tile may be left unvisited
     elsewhere = "MAP" in changed and lesson.number != "06"  # whose verdicts are about stored runs in the four rooms
     for entry in records:
-        assert (f"in {changed.get('MAP')}, not in the paper's" in entry["part"]) == elsewhere
+        assert (f"in {Path(changed.get('MAP', '')).stem}, not in the paper's" in entry["part"]) == elsewhere
 
 
 def test_every_tabular_lesson_has_a_map_and_a_seed_and_both_are_tried():
     for lesson in lessons()[:8]:
         assert {"MAP", "SEED"} <= set(lesson.parameters), lesson.name
-        for changed in CHANGED[lesson.name]:
-            assert changed["MAP"] != lesson.parameters["MAP"].strip("\"'"), lesson.name
-            assert str(changed["SEED"]) != lesson.parameters["SEED"], lesson.name
+        assert CHANGED[lesson.name]["MAP"] != lesson.parameters["MAP"].strip("\"'"), lesson.name
+        assert str(CHANGED[lesson.name]["SEED"]) != lesson.parameters["SEED"], lesson.name
 
 
 def test_the_three_ways_to_psi_agree_at_every_horizon(monkeypatch):
