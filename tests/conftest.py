@@ -71,14 +71,18 @@ def one_thread():
 
 def pytest_terminal_summary(terminalreporter):
     """Seconds against budgets, gathered from all workers: a table to read, for a busy machine is slow and not wrong."""
-    rows = [
-        value
+    told = [
+        (name, value)
         for report in terminalreporter.stats.get("passed", []) + terminalreporter.stats.get("failed", [])
         for name, value in getattr(report, "user_properties", [])
-        if name == "budget" and report.when == "call"
+        if report.when == "call"
     ]
-    if rows:
+    if rows := [value for name, value in told if name == "budget"]:
         terminalreporter.section("seconds against budgets (no test depends on them)")
         for what, seconds, budget in sorted(rows):
             over = "  OVER" if seconds > budget else ""
             terminalreporter.line(f"{what:40} {seconds:6.1f} of {budget:4.0f} s{over}")
+    if rows := [value for name, value in told if name == "fuzz"]:
+        terminalreporter.section(f"fuzz: {sum(count for _, count, _ in rows)} cases")
+        for what, count, faults in sorted(rows):
+            terminalreporter.line(f"{what:40} {count:6} cases, {faults} faults")

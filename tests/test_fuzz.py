@@ -185,20 +185,25 @@ def scratch():
     shutil.rmtree(SCRATCH, ignore_errors=True)
 
 
-def report(what: str, count: int, faults: list[str]) -> None:
-    """Say how many cases there were; fail with every fault that nobody is mending yet."""
-    left = [fault for fault in faults if not any(fault.startswith(known) for known, _ in PENDING)]
-    print(f"\n{what}: {count} cases, {len(faults)} faults, {len(faults) - len(left)} of them pending")
-    assert not left, f"{len(left)} of {count} cases:\n" + "\n".join(left)
+@pytest.fixture
+def report(record_property):
+    """report(what, count, faults): how many cases there were, also for the end of the run; every fault that nobody mends."""
+
+    def tell(what: str, count: int, faults: list[str]) -> None:
+        left = [fault for fault in faults if not any(fault.startswith(known) for known, _ in PENDING)]
+        record_property("fuzz", (what, count, len(faults)))
+        print(f"\n{what}: {count} cases, {len(faults)} faults, {len(faults) - len(left)} of them pending")
+        assert not left, f"{len(left)} of {count} cases:\n" + "\n".join(left)
+
+    return tell
 
 
 @pytest.mark.parametrize("area", ["tabular", "pictures", "atari", "course"])
-def test_every_parameter_is_right_or_refused(area, record_property):
+def test_every_parameter_is_right_or_refused(area, report):
     total, faults = 0, []
     for name, (function, kinds) in getattr(fuzz_tables, area.upper()).items():
         count, found = fuzz(name, function, kinds, NAMES)
         total, faults = total + count, faults + found
-    record_property("fuzz", (area, total))
     report(area, total, faults)
 
 
@@ -249,7 +254,7 @@ def mutated(text: str, rng: random.Random) -> str:
     return "".join(letters)
 
 
-def test_maps_are_worlds_or_refused():
+def test_maps_are_worlds_or_refused(report):
     rng, faults, count = random.Random(TIMES), [], 0
     drawn = np.random.default_rng(TIMES)
     bundled = [(eigenlib.paths.MAPS / f"{name}.txt").read_text(encoding="utf-8") for name in map_names()[:6]]
@@ -263,7 +268,7 @@ def test_maps_are_worlds_or_refused():
     report("maps", count, faults)
 
 
-def test_maps_by_name_and_by_file(tmp_path):
+def test_maps_by_name_and_by_file(tmp_path, report):
     given, faults, count = tmp_path / "given", [], 0
     given.mkdir()
     files = {
@@ -341,7 +346,7 @@ def _vouched(path: Path, data: bytes) -> None:
     path.with_name(path.name + ".json").write_text(json.dumps(about))
 
 
-def test_damaged_archives_are_refused(tmp_path):
+def test_damaged_archives_are_refused(tmp_path, report):
     given, rng, faults, count = tmp_path / "given", random.Random(TIMES), [], 0
     given.mkdir()
     reference.save(given / "whole", {"numbers": np.arange(50.0), "more": np.eye(3)}, command="none")
@@ -384,7 +389,7 @@ def test_damaged_archives_are_refused(tmp_path):
     report("damaged archives", count, faults)
 
 
-def test_damaged_networks_and_datasets_are_refused(tmp_path):
+def test_damaged_networks_and_datasets_are_refused(tmp_path, report):
     rng, faults, count = random.Random(TIMES), [], 0
     good = {"run": fuzz_tables.stored_run(), "data": fuzz_tables.stored_data()}
     for kind, load in (("run", runs.load_run), ("data", dataset.open_dataset)):
@@ -539,7 +544,7 @@ def test_every_command_and_option_is_in_the_table():
     assert not missing, f"not in COMMANDS: {missing}"
 
 
-def test_the_command_line_refuses_in_one_sentence(tmp_path):
+def test_the_command_line_refuses_in_one_sentence(tmp_path, report):
     given, faults, count = tmp_path / "given", [], 0
     given.mkdir()
     (given / "file").write_text("words")
