@@ -319,4 +319,4 @@ def test_a_name_in_another_code_and_a_missing_file_cost_their_rows_only(tmp_path
     assert "No such file" in rows[1]["status"]
     (tmp_path / "folder.csv").mkdir()
     assert main(["grade", strange, "--csv", "folder.csv"]) == 2
-    assert "folder.csv is a folder" in capsys.readouterr().err
+    assert "folder.csv, which is a folder" in capsys.readouterr().err
