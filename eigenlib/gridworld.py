@@ -51,8 +51,9 @@ class GridWorld(World):
     n_actions: int = field(default=4, init=False)
 
     def __post_init__(self) -> None:
-        for words, what in ((self.text, "text"), (self.name, "name")):
-            _require.text(words, what)
+        if not isinstance(self.text, str):
+            raise MapError(f"A map is text, one line per row of cells, got {_require.shown(self.text)}.")
+        _require.text(self.name, "name")
         if not 0.0 <= require_number(self.slip, "slip") <= 1.0:
             raise ValueError(f"slip is a probability between 0 and 1, not {self.slip!r}.")
         self._require_one_piece()
