@@ -17,6 +17,7 @@ import platform
 import resource
 import select
 import signal
+import socket
 import struct
 import sys
 from pathlib import Path
@@ -30,7 +31,8 @@ TOO_MUCH, REFUSED = 3, 4  # exit statuses: over the memory; the system does not 
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/sys/devices/system/cpu")
 _DEVICES = ("null", "zero", "full", "random", "urandom")
 
-_NEWNS, _NEWUSER, _OTHERS = 0x00020000, 0x10000000, 0x20000000 | 0x40000000 | 0x08000000 | 0x04000000 | 0x02000000
+# Namespaces: of users; of processes, network, IPC, host name, control groups and mounts.
+_USER, _ROOM = 0x10000000, 0x20000000 | 0x40000000 | 0x08000000 | 0x04000000 | 0x02000000 | 0x00020000
 _NOSUID, _NODEV, _NOEXEC, _BIND, _REC, _PRIVATE = 2, 4, 8, 4096, 16384, 1 << 18
 _READ_ONLY = 1  # as an attribute of a mount, where nosuid and nodev are 2 and 4 as well
 
@@ -75,7 +77,8 @@ def _call(name: str, *arguments) -> None:
     bytes_or_numbers = [one.encode() if isinstance(one, str) else one for one in arguments]
     if getattr(ctypes.CDLL(None, use_errno=True), name)(*bytes_or_numbers) < 0:
         number = ctypes.get_errno()
-        raise OSError(number, f"{name}({', '.join(map(str, arguments[:2]))}): {os.strerror(number)}")
+        what = {_USER: "user namespace", _ROOM: "other namespaces"}.get(arguments[0], arguments[:2])
+        raise OSError(number, f"{name} {what}: {os.strerror(number)}")
 
 
 def _mount(source: str, target: str, kind: str | None = None, flags: int = 0, options: str = "") -> None:
@@ -97,14 +100,14 @@ def _restrict(target: str, attributes: int) -> None:
 def _enter(job: dict, control: int) -> int:
     """Make the namespaces, and wait for the keeper, who is the first process in them."""
     user, group = os.geteuid(), os.getegid()
-    if user == 0:  # a number that owns nothing, another one for each submission
+    first, _, count = map(int, Path("/proc/self/uid_map").read_text().split()[-3:])
+    if user == 0 and first + count > 2**16:  # root, not only called so in a namespace of one
         os.setgroups([])
-        *_, count = map(int, Path("/proc/self/uid_map").read_text().split()[-3:])
-        user = group = min(2**28 + os.getpid(), count - 1)  # in some containers there are few
+        user = group = min(2**28 + os.getpid(), first + count - 1)  # owns nothing; another one for each submission
     else:
-        _call("unshare", _NEWUSER)
+        _call("unshare", _USER)
         _map("self", user, user, group, group)
-    _call("unshare", _NEWNS | _OTHERS)
+    _call("unshare", _ROOM)
     keeper = os.fork()
     if keeper == 0:
         os._exit(_refusing(_keep, job, control, user, group))
@@ -125,6 +128,7 @@ def _keep(job: dict, control: int, user: int, group: int) -> int:
     """Assemble the room, let the submission in, and stay until it has gone, takes too much, or nobody waits for it."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)  # which a first process does not get from within
+    socket.sethostname("room")
     _assemble(job, user, group)
     (ready, tell), (go, start) = os.pipe(), os.pipe()
     child = os.fork()
@@ -135,6 +139,9 @@ def _keep(job: dict, control: int, user: int, group: int) -> int:
     os.close(tell)
     if os.read(ready, 1):
         _map(str(child), 1000, user, 1000, group)
+        prctl(
+            4, 0
+        )  # PR_SET_DUMPABLE: what stands in /proc about the keeper is not the submission's, even under one number
         os.write(start, b"!")
     for end in (0, 1, ready, go, start):
         os.close(end)
@@ -199,7 +206,7 @@ def _become(job: dict, tell: int, go: int) -> int:
     if job["core"] is not None:
         os.sched_setaffinity(0, {job["core"]})
     Path("/proc/self/oom_score_adj").write_text("1000")  # the first to go where memory is short
-    _call("unshare", _NEWUSER)
+    _call("unshare", _USER)
     os.write(tell, b"?")
     os.read(go, 1)  # until the keeper has said who we are
     os.setresgid(1000, 1000, 1000)
@@ -252,9 +259,11 @@ def _refusing(function, *arguments) -> int:
     """Its exit status; where the system refuses, that and the reason in one line."""
     try:
         return function(*arguments)
-    except (OSError, KeyError) as error:
-        os.write(2, f"{error.strerror if isinstance(error, OSError) else f'processor {error} is not known'}\n".encode())
-        return REFUSED
+    except OSError as error:
+        os.write(2, f"{error.filename or ''} {error.strerror}\n".encode())
+    except KeyError as error:
+        os.write(2, f"the system calls of {error} are not known here\n".encode())
+    return REFUSED
 
 
 if __name__ == "__main__":
