@@ -139,9 +139,8 @@ def _keep(job: dict, control: int, user: int, group: int) -> int:
     os.close(tell)
     if os.read(ready, 1):
         _map(str(child), 1000, user, 1000, group)
-        prctl(
-            4, 0
-        )  # PR_SET_DUMPABLE: what stands in /proc about the keeper is not the submission's, even under one number
+        # PR_SET_DUMPABLE: what /proc has about the keeper is not the submission's, even where both have one number.
+        prctl(4, 0)
         os.write(start, b"!")
     for end in (0, 1, ready, go, start):
         os.close(end)
@@ -211,9 +210,8 @@ def _become(job: dict, tell: int, go: int) -> int:
     os.read(go, 1)  # until the keeper has said who we are
     os.setresgid(1000, 1000, 1000)
     os.setresuid(1000, 1000, 1000)
-    for name in os.listdir(
-        "/proc/sys/user"
-    ):  # no namespaces, in which one is mighty again, nor what is counted beside them
+    # No namespaces, in one of which it would be mighty again, nor what else is counted there and shared outside.
+    for name in os.listdir("/proc/sys/user"):
         Path("/proc/sys/user", name).write_text("0")
     limit(PROCESSES)
     os.chdir("/scratch/home")

@@ -29,6 +29,7 @@ from pathlib import Path
 from eigenlib.exercises import keeper
 from eigenlib.paths import CACHE, DATA
 
+_PACKAGE = Path(__file__).parents[1]
 _ETC = ("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime", "fonts", "alternatives")
 _KEPT = ("LANG", "LC_ALL", "LC_CTYPE", "TZ", "LD_LIBRARY_PATH")  # of the environment
 
@@ -42,7 +43,11 @@ class Room:
         environment |= {"PATH": f"{Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin", "OMP_NUM_THREADS": "1"}
         environment |= {"PYTHONDONTWRITEBYTECODE": "1", "MPLBACKEND": "module://matplotlib_inline.backend_inline"}
         self.folder = tempfile.mkdtemp(prefix="eigenlib-") if unsafe else ""
-        environment |= {"HOME": self.folder or "/scratch/home", "TMPDIR": self.folder or "/tmp"}
+        environment |= {
+            "PYTHONPATH": str(_PACKAGE.parent),
+            "HOME": self.folder or "/scratch/home",
+            "TMPDIR": self.folder or "/tmp",
+        }
         job = {"command": command, "files": dict(files), "core": core, "environment": environment, "places": places()}
         theirs, self.control = os.pipe()
         script = [sys.executable, "-I", "-S", keeper.__file__, json.dumps(job | {"cache": str(CACHE)}), str(theirs)]
@@ -81,7 +86,10 @@ class Room:
 
 def places() -> list[str]:
     """What a submission needs to read: the system, Python, this package and its data; neither notebooks nor tests."""
-    mine = [sys.prefix, sys.base_prefix, sys.exec_prefix, str(Path(__file__).parents[1]), str(DATA)]
+    # Of Python's folders only what a program needs: a virtual environment may have been made in the middle of other things.
+    inside = ("bin", "lib", "lib64", "share", "etc", "pyvenv.cfg")
+    mine = [os.path.join(prefix, name) for prefix in (sys.prefix, sys.base_prefix, sys.exec_prefix) for name in inside]
+    mine += [str(_PACKAGE), str(DATA)]
     return [*keeper.SYSTEM, *(f"/etc/{name}" for name in _ETC), *sorted({*mine, *map(os.path.realpath, mine)})]
 
 
