@@ -109,7 +109,15 @@ ATTACKS: dict[str, Attack] = {
     "reads the solutions": reads("@root/notebooks/01_successor_representation.ipynb"),
     "reads the tests' answers": reads("@root/tests/answers/lesson01.py"),
     "reads the checks": reads("@root/eigenlib/exercises/lesson01.py"),
-    "reads the history of the repository": Attack("return os.listdir('@root/.git')", harmless=True),
+    "reads the rest of the repository": Attack("return 'tests' in os.listdir('@root')", harmless=True),
+    "looks for the old root": Attack(
+        """
+mounts = [line.split()[4] for line in open("/proc/self/mountinfo")]
+tops = [*mounts, *(f"/{name}" for name in os.listdir("/")), *(f"/proc/self/fd/{end}" for end in range(20))]
+return any(os.path.exists(f"{top}/@canary/secret") for top in tops)
+""",
+        harmless=True,
+    ),
     "reads who has accounts": Attack("return 'root:' in Path('/etc/passwd').read_text()", harmless=True),
     "reads the host's name": Attack("return socket.gethostname() == '@host'", harmless=True),
     "reads the grader's environment": Attack(
@@ -371,8 +379,8 @@ return libc.syscall(56, 0x10000000 | 17, None, None, None, None) > 0
         cells=["hoard = np.ones(10**10)"], row="ok, but 1 cell stopped with an error, first"
     ),
     "takes memory bit by bit": Attack(
-        cells=["hoard = []\nwhile True:\n    hoard.append(bytearray(os.urandom(1) * 2**26))", "1"],
-        row="ok, but cell [3]",
+        cells=["import os\nhoard = []\nwhile True:\n    hoard.append(bytearray(os.urandom(1) * 2**26))", "1"],
+        row="ok, but cell [2] took over",
     ),
     "takes memory in many processes": Attack(
         """
@@ -791,7 +799,7 @@ def run() -> int:
 
 
 def as_user(arguments: list[str], user: int = 54321) -> list[str]:
-    """A command that runs this file as an ordinary user, with a way to Python even where it lies in root's home."""
+    """A command that runs this file as an ordinary user, with a way to Python even where that lies in root's home."""
     needed = sorted({os.path.realpath(path) for path in (sys.base_prefix, sys.prefix, ROOT)})
     shut = next((top for path in needed for top in _above(path) if not os.stat(top).st_mode & 1), None)
     steps = ["set -e", "umask 022"]
@@ -806,9 +814,22 @@ def as_user(arguments: list[str], user: int = 54321) -> list[str]:
             f"mkdir -p '{path}' && mount --move /tmp/{os.getpid()}.{k} '{path}' && rmdir /tmp/{os.getpid()}.{k}"
             for k, path in enumerate(inside)
         ]
-    command = [sys.executable, "-P", *arguments]
-    steps += [f'exec setpriv --reuid {user} --regid {user} --clear-groups env HOME=/nonexistent "$@"']
-    return ["unshare", "--mount", "sh", "-c", "\n".join(steps), "sh", *command]
+    # A copy that the user owns, as an owner's package is protected by nothing but its mount.
+    copy, python = f"/tmp/attacks-{os.getpid()}.course", f"setpriv --reuid {user} --regid {user} --clear-groups"
+    parts = " ".join(f"'{ROOT}/{name}'" for name in ("eigenlib", "data", "tests", "notebooks"))
+    steps += [f"mkdir {copy} && trap 'rm -rf {copy}' EXIT", f"cp -r {parts} {copy} && chown -R {user}:{user} {copy}"]
+    steps += [f'PYTHONPATH={copy} HOME=/nonexistent {python} "$@"']
+    return [
+        "unshare",
+        "--mount",
+        "sh",
+        "-c",
+        "\n".join(steps),
+        "sh",
+        sys.executable,
+        f"{copy}/tests/attacks.py",
+        *arguments,
+    ]
 
 
 def _above(path: str) -> list[str]:
@@ -824,7 +845,7 @@ def main() -> int:
     failed = run()
     if os.geteuid() == 0:
         print()
-        failed += subprocess.run(as_user([__file__])).returncode
+        failed += subprocess.run(as_user([])).returncode
     return min(failed, 99)
 
 

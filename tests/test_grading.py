@@ -400,7 +400,7 @@ def test_a_sample_of_attacks_is_held():
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can become somebody else")
 def test_a_sample_of_attacks_is_held_for_an_ordinary_user():
-    done = subprocess.run(attacks.as_user([attacks.__file__, "--sample"]), capture_output=True, text=True)
+    done = subprocess.run(attacks.as_user(["--sample"]), capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
 
 

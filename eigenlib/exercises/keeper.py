@@ -170,6 +170,9 @@ def _assemble(job: dict, user: int, group: int) -> None:
     os.chdir("/")
     _mount("proc", "/proc", "proc", _NOSUID | _NODEV | _NOEXEC)
     _mount("tmpfs", "/scratch", "tmpfs", _NOSUID | _NODEV, f"mode=700,size={SCRATCH},nr_inodes=50k")
+    os.chown("/scratch", user, group)
+    for inside, outside in (("tmp", "/tmp"), ("run", "/run"), ("shm", "/dev/shm"), ("home", "/home")):
+        _scratch(inside, outside, user, group)
     for place, source in real.items():
         if place in links and place in SYSTEM:  # as /bin often is
             os.symlink(links[place], place)
@@ -185,18 +188,21 @@ def _assemble(job: dict, user: int, group: int) -> None:
             _touch(path, job["files"][path])
         _restrict(folder, _READ_ONLY)
     _touch("/etc/passwd", "student:x:1000:1000::/scratch/home:/bin/sh\n")
-    links = {"tmp": "/tmp", "run": "/run", "shm": "/dev/shm", "home": "/home", "cache": job["cache"]}
-    for inside, outside in links.items():
-        os.mkdir(f"/scratch/{inside}")
-        os.chown(f"/scratch/{inside}", user, group)
-        with contextlib.suppress(OSError):  # where the package lies among others, the cache has no place beside it
-            os.symlink(f"/scratch/{inside}", outside)
-    os.chown("/scratch", user, group)
+    _scratch("cache", job["cache"], user, group)
     for name, target in (("fd", "fd"), ("stdin", "fd/0"), ("stdout", "fd/1"), ("stderr", "fd/2")):
         os.symlink(f"/proc/self/{target}", f"/dev/{name}")
     _call("umount2", "/old", 2)  # MNT_DETACH
     os.rmdir("/old")
     _call("mount", "none", "/", None, ctypes.c_ulong(32 | _BIND | 1 | _NOSUID | _NODEV), None)  # remount, read-only
+
+
+def _scratch(inside: str, outside: str, user: int, group: int) -> None:
+    """A part of the scratch folder, under the name by which programs look for it."""
+    os.mkdir(f"/scratch/{inside}")
+    os.chown(f"/scratch/{inside}", user, group)
+    with contextlib.suppress(OSError):  # a package among others has no place for a cache beside it
+        os.makedirs(os.path.dirname(outside), exist_ok=True)
+        os.symlink(f"/scratch/{inside}", outside)
 
 
 def _become(job: dict, tell: int, go: int) -> int:
