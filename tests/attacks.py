@@ -586,7 +586,11 @@ class World:
         self.canary.mkdir()
         for name in ("secret", "file", "doomed"):
             (self.canary / name).write_text("years of work")
+            (self.canary / name).chmod(0o666)
+        for open_to_all in (folder, self.canary):  # nothing but the room is to keep anybody out
+            open_to_all.chmod(0o777)
         os.mkfifo(self.canary / "fifo")
+        (self.canary / "fifo").chmod(0o666)
         self.fifo = os.open(self.canary / "fifo", os.O_RDWR | os.O_NONBLOCK)
         self.ends = [socket.socket(kind) for kind in (socket.AF_UNIX, socket.AF_UNIX, socket.AF_INET)]
         for end, address in zip(
@@ -594,6 +598,8 @@ class World:
         ):
             end.bind(address)
             end.listen()
+        (self.canary / "socket").chmod(0o777)
+        for end in self.ends:
             threading.Thread(target=self._listen, args=(end,), daemon=True).start()
         self.datagrams = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.datagrams.bind(("127.0.0.1", 0))
@@ -685,6 +691,7 @@ def world() -> Iterator[World]:
         made = World(Path(name))
         for who, (source, _) in HONEST.items():
             (made.folder / f"{who}.ipynb").write_text(notebook(source))
+            (made.folder / f"{who}.ipynb").chmod(0o666)
         try:
             yield made
         finally:
