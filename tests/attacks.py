@@ -263,9 +263,7 @@ for family in (16, 17, 38, 40, 43, 44):
     ),
     # processes
     "kills a process": Attack("os.kill(@pid, signal.SIGTERM); return True"),
-    "kills whatever it may": Attack(
-        "for number in (15, 19, 9):\n    os.kill(-1, number)\nreturn False", row="ok, but cell [2] ended its process"
-    ),
+    "kills whatever it may": Attack("for number in (15, 19, 9):\n    os.kill(-1, number)\nreturn False"),
     "kills its keeper": Attack(
         """
 for number in range(1, 65):
@@ -320,7 +318,8 @@ while True:
                 pass
     except OSError:
         return len([p for p in os.listdir("/proc") if p.isdigit()]) > 70
-"""
+""",
+        seconds=200,  # sixty busy processes share its one core
     ),
     "forks while forking": Attack(
         """
@@ -490,6 +489,18 @@ while True:
             pass
 """,
         row="ok, but cell [2]",
+    ),
+    "floods the examiner with lines": Attack(
+        """
+while True:
+    for end in range(3, 12):
+        try:
+            os.write(end, b"{}\\n" * 2**12)
+        except OSError:
+            pass
+""",
+        row="timeout: cell [2] took over 60 s",
+        seconds=100,
     ),
     "steals the examiner's questions": Attack(
         """

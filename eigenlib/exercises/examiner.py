@@ -29,6 +29,7 @@ from eigenlib.notebooks import lessons
 
 CALL = 10.0  # seconds that one call of a learner's function may take
 START = 60.0  # seconds until the first reply
+NOT_STARTED = "broken: its kernel did not start"
 
 # What `from eigenlib.exercises import check` finds inside: a check that says nothing, because it is asked here.
 SILENT = '''"""Inside the room of a submission: its answers are checked outside."""
@@ -79,6 +80,8 @@ class Kernel:
             self._write(line, time.monotonic() + seconds)
             with contextlib.suppress(TimeoutError):
                 return self._reply(min(time.monotonic() + seconds, self.deadline))
+            if time.monotonic() > self.deadline:  # it may not have had its own time
+                raise Stopped
             self.room.interrupt()
             self._reply(time.monotonic() + 5)
         except BrokenPipeError:
@@ -106,7 +109,8 @@ class Kernel:
                 continue
             if len(self.buffer) > runner.LARGEST + 1000:  # which our side of the submission does not send
                 raise BrokenPipeError
-            if not select.select([self.replies], [], [], max(0, end - time.monotonic()))[0]:
+            left = end - time.monotonic()
+            if left < 0 or not select.select([self.replies], [], [], left)[0]:
                 raise TimeoutError
             if not (data := os.read(self.replies, 2**20)):
                 raise BrokenPipeError
@@ -155,7 +159,7 @@ class Examination:
                     try:
                         kernel.ask(START, source="")
                     except (Gone, TimeoutError):
-                        return "broken: its kernel did not start"
+                        return NOT_STARTED
                     status = self._cells(kernel)
                     if status is not None and self._answers(kernel):
                         return status
@@ -220,7 +224,7 @@ def _judge(kernel: Kernel, exercise: Exercise) -> Feedback:
 def examine(
     name: str, notebook: bytes, timeout: float, total: float, core: int | None = None, unsafe: bool = False
 ) -> dict[str, Any]:
-    """{"lesson": "01", "status": "ok", "marks": {"01.1": "passed", …}} of one submission."""
+    """{"lesson": "01", "status": "ok", "marks": {"01.1": "passed", …}, "ours": False} of one submission; ours: our fault."""
     try:
         content = nbformat.reads(notebook.decode(), as_version=4)
         sources = [str(cell.source) for cell in content.cells if cell.cell_type == "code"]
@@ -231,7 +235,7 @@ def examine(
         return {"status": "broken: neither its metadata nor its name says which lesson it is"}
     examination = Examination(sources, lesson, timeout, total)
     status = examination.run(core, unsafe)
-    return {"lesson": lesson, "status": status, "marks": examination.marks}
+    return {"lesson": lesson, "status": status, "marks": examination.marks, "ours": status == NOT_STARTED}
 
 
 def _lesson(notebook, stem: str) -> str:
