@@ -47,6 +47,7 @@ def my_arrival_value(psi, r, gamma):
 my_ratio_limit = 1
 my_drift = [0.4, 0.4, 0.2, 0.0]
 """
+LONGEST = 600 + 60  # seconds: what a submission may take by default, and what its examiner may be late
 REST = GOOD.replace("my_first_light = 10", "")
 PARTLY = GOOD + "\nmy_ratio_limit = None\nmy_successor = lambda T, gamma: np.linalg.inv(np.eye(len(T)) - gamma * T).T\n"
 HONEST = {
@@ -77,9 +78,8 @@ class Attack:
     body: str = ""
     bodies: list[str] = field(default_factory=list)
     cells: list[str] = field(default_factory=list)
-    row: str = ""
+    row: str | tuple[str, ...] = ""
     harmless: bool = False
-    seconds: float = 60
 
     def notebook(self, **names: str | int) -> str:
         framed = []
@@ -319,7 +319,6 @@ while True:
     except OSError:
         return len([p for p in os.listdir("/proc") if p.isdigit()]) > 70
 """,
-        seconds=200,  # sixty busy processes share its one core
     ),
     "forks while forking": Attack(
         """
@@ -378,8 +377,8 @@ return libc.syscall(56, 0x10000000 | 17, None, None, None, None) > 0
         cells=["hoard = np.ones(10**10)"], row="ok, but 1 cell stopped with an error, first"
     ),
     "takes memory bit by bit": Attack(
-        cells=["import os\nhoard = []\nwhile True:\n    hoard.append(bytearray(os.urandom(1) * 2**26))", "1"],
-        row="ok, but cell [2] took over",
+        cells=["hoard = []\nwhile True:\n    hoard.append(np.ones(2**23))", "1"],
+        row=("ok, but cell [2] took over 4 GB", "timeout: cell [2] took over 60 s"),
     ),
     "takes memory in many processes": Attack(
         """
@@ -453,11 +452,10 @@ except OSError:
 return len(os.sched_getaffinity(0)) > 1
 """
     ),
-    "computes for ever": Attack(cells=["while True: pass"], row="timeout: cell [2] took over 60 s", seconds=90),
+    "computes for ever": Attack(cells=["while True: pass"], row="timeout: cell [2] took over 60 s"),
     "does not let itself be interrupted": Attack(
         cells=["import signal, time\nsignal.signal(2, signal.SIG_IGN)\nwhile True: time.sleep(1)"],
         row="timeout: cell [2] took over 60 s and could not be interrupted",
-        seconds=100,
     ),
     "prints without end": Attack(cells=["for _ in range(200): print('x' * 10**7)"], row="ok"),
     # the way to the examiner
@@ -500,7 +498,6 @@ while True:
             pass
 """,
         row="timeout: cell [2] took over 60 s",
-        seconds=100,
     ),
     "steals the examiner's questions": Attack(
         """
@@ -515,7 +512,6 @@ def steal():
                 pass
 threading.Thread(target=steal, daemon=True).start()
 """,
-        seconds=200,
     ),
     "closes everything": Attack(cells=["import os\nos.closerange(0, 99)"], row="ok, but cell [2] ended its process"),
     "answers with a monster": Attack(
@@ -736,7 +732,7 @@ def attempt(made: World, attack: Attack) -> tuple[list[str], float]:
         problems.append("it got through")
     if not row["status"].startswith(attack.row):
         problems.append(f"its status: {row['status']}")
-    if seconds > attack.seconds:
+    if seconds > LONGEST:
         problems.append(f"it took {seconds:.0f} s")
     return problems, seconds
 
