@@ -20,7 +20,7 @@ test: $(READY)  ## all tests, the real-browser ones included
 	@$(BIN)/python -m pytest -n 2 --dist loadgroup $(ARGS)
 
 attacks: $(READY)  ## what hostile submissions might try while `eigenlib grade` runs, class by class (half an hour)
-	@$(BIN)/python tests/attacks.py
+	@$(BIN)/python tests/attacks.py $(ARGS)
 
 lab: $(READY)  ## open JupyterLab on notebook 00
 	@$(BIN)/jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) --LabApp.app_settings_dir=$(CURDIR)/tools/lab --KernelManager.transport_encryption=auto notebooks/00_start_here.ipynb
