@@ -14,6 +14,7 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from eigenlib.exercises import all_exercises
+from eigenlib.notebooks import lessons as all_lessons
 from eigenlib.reference import replace_file
 
 FIRST = ["file", "lesson", "passed", "total", "status"]
@@ -125,8 +126,8 @@ def _student(row: Row, known: Mapping[str, dict[str, str]]) -> dict[str, str]:
         return {"id": found["id"], "name": found.get("name") or found["id"], "canvas": ""}
     if match := _CANVAS.match(path.name):
         return {"id": match[1], "name": path.name.partition("_")[0], "canvas": match[1]}
-    stem = re.sub(rf"{re.escape(str(row['lesson']))}_[a-z_]*?(?=_by_|-|\.| |$)", "", path.stem)
-    name = stem.removeprefix("_by_").strip("_- .") or path.parent.name or path.stem
+    taught = next((lesson.name for lesson in all_lessons() if lesson.number == row["lesson"]), "")
+    name = path.stem.replace(taught, "").removeprefix("_by_").strip("_- .") or path.parent.name or path.stem
     return {"id": name, "name": name, "canvas": ""}
 
 

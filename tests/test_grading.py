@@ -176,7 +176,7 @@ def test_every_lessons_own_solutions_earn_full_marks(tmp_path):
         (tmp_path / f"{lesson.name}_by_ada.ipynb").write_text(
             notebook(parameters.source, imports.source, *solutions, lesson="")
         )
-    rows = grade(sorted(tmp_path.glob("*.ipynb")), tmp_path / "marks.csv", jobs=2)
+    rows = grade(sorted(tmp_path.glob("*.ipynb")), tmp_path / "marks.csv", timeout=600, total=3600, jobs=2)
     assert [row["lesson"] for row in rows] == [lesson.number for lesson in taught]
     for row in rows:
         assert row["status"] == "ok"

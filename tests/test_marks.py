@@ -73,6 +73,22 @@ def test_canvas_gets_its_own_columns(tmp_path):
     assert bob == ["lovelacebob", "4711", "", "", "", "3", ""]
 
 
+@pytest.mark.parametrize(
+    ("file", "who"),
+    [
+        ("01_successor_representation_by_ada.ipynb", "ada"),
+        ("ada_01_successor_representation.ipynb", "ada"),
+        ("hw01_ada.ipynb", "hw01_ada"),
+        ("Ada Lovelace_17_file/01_successor_representation.ipynb", "Ada Lovelace_17_file"),
+        ("lovelaceada_4711_99_x.ipynb", "4711"),
+        ("lovelaceada_LATE_4711_99_x.ipynb", "4711"),
+    ],
+)
+def test_a_files_name_says_who_handed_it_in(tmp_path, file, who):
+    marks.gradebook([row(file, [P])], "moodle", tmp_path / "m.csv")
+    assert table(tmp_path / "m.csv")[1][0] == who
+
+
 def test_a_table_says_who_is_who(tmp_path):
     (tmp_path / "who.csv").write_text(
         "\ufefffile,id,name\ncarol.ipynb,007,Carol C\nin/dora.ipynb,008,\n", encoding="utf-8"
