@@ -320,8 +320,8 @@ def test_only_what_changed_is_graded_again(tmp_path, monkeypatch, capsys):
     assert run(timeout=30) == ""
     assert run(timeout=30, again=True) == "ab"
     monkeypatch.setattr(grading, "_code", lambda: "other checks")
-    assert run() == "ab"
-    assert run(paths[:1]) == ""
+    assert run(timeout=30) == "ab"
+    assert run(paths[:1], timeout=30) == ""
     assert [row["file"][-7:] for row in table(tmp_path / "marks.csv")] == ["a.ipynb", "b.ipynb"]
     fake["ours"] = True  # what went wrong on our side is tried again
     assert run(again=True) == "ab"
