@@ -7,7 +7,7 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && exit; done; echo python3)
 
 .DEFAULT_GOAL := help
-.PHONY: help report test fuzz lab notebooks portable readme student bench doctor clean
+.PHONY: help report test fuzz attacks lab notebooks portable readme student bench doctor clean
 
 help:  ## this list
 	@grep -hE '^[a-z]+:.*##' Makefile | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "make %-10s %s\n", $$1, $$2}'
@@ -21,6 +21,9 @@ test: $(READY)  ## all tests, the real-browser ones included
 
 fuzz: $(READY)  ## the fuzz of the tests, ten times as long
 	@EIGENLIB_FUZZ=10 $(BIN)/python -m pytest -s tests/test_fuzz.py $(ARGS)
+
+attacks: $(READY)  ## what hostile submissions might try while `eigenlib grade` runs, class by class (half an hour)
+	@$(BIN)/python tests/attacks.py $(ARGS)
 
 lab: $(READY)  ## open JupyterLab on notebook 00
 	@$(BIN)/jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) --LabApp.app_settings_dir=$(CURDIR)/tools/lab --KernelManager.transport_encryption=auto notebooks/00_start_here.ipynb

@@ -6,6 +6,7 @@ import argparse
 import ast
 import contextlib
 import difflib
+import io
 import math
 import os
 import re
@@ -133,13 +134,18 @@ def _parser() -> argparse.ArgumentParser:
     grade = commands.add_parser(
         "grade", help="run handed-in notebooks, check their answers anew, write a table of marks"
     )
-    grade.add_argument("submissions", nargs="+", metavar="SUBMISSION.ipynb")
+    grade.add_argument("submissions", nargs="+", metavar="SUBMISSION.ipynb", help="notebooks, or folders of them")
     grade.add_argument("--csv", default="marks.csv", metavar="FILE", help="where the marks go (default: marks.csv)")
     grade.add_argument("--timeout", type=float, default=60, metavar="S", help="seconds a cell may take (default: 60)")
     grade.add_argument(
         "--total", type=float, default=600, metavar="S", help="seconds a notebook may take (default: 600)"
     )
     grade.add_argument("--jobs", type=int, default=min(os.cpu_count() or 1, 4), metavar="N", help="notebooks at a time")
+    grade.add_argument("--again", action="store_true", help="also grade what has its mark already and has not changed")
+    grade.add_argument("--stats", action="store_true", help="how each exercise went, with the mistakes by name")
+    grade.add_argument("--gradebook", metavar="KIND", help="also write points to import: moodle or canvas")
+    grade.add_argument("--students", metavar="FILE", help="for it: a table with the columns file, id and perhaps name")
+    grade.add_argument("--unsafe", action="store_true", help="without a sandbox: submissions can do what you can do")
     grade.set_defaults(run=_grade)
 
     reference = commands.add_parser(
@@ -252,12 +258,32 @@ def _student(options: argparse.Namespace) -> int:
 
 
 def _grade(options: argparse.Namespace) -> int:
+    if sys.platform == "win32":
+        raise UsageProblem("Grading needs Linux, or macOS with --unsafe: on Windows run it in WSL.")
+    from eigenlib import marks
     from eigenlib.grading import grade
 
-    if min(options.timeout, options.total, options.jobs) <= 0:
-        raise UsageProblem("--timeout, --total and --jobs must be above 0.")
-    rows = grade(options.submissions, options.csv, options.timeout, options.total, options.jobs)
-    print(f"Marks of {len(rows)} notebook{'s' * (len(rows) != 1)}: {options.csv}")
+    if not all(math.isfinite(limit) and limit > 0 for limit in (options.timeout, options.total, options.jobs)):
+        raise UsageProblem("--timeout, --total and --jobs must be numbers above 0.")
+    if options.gradebook not in (None, *marks.GRADEBOOKS):
+        raise UsageProblem(f"--gradebook knows {' and '.join(marks.GRADEBOOKS)}; got {options.gradebook!r}.")
+    if options.students and not options.gradebook:
+        raise UsageProblem("--students says who is who in a gradebook: add --gradebook moodle or canvas.")
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(
+            errors="replace"
+        )  # names of files and exercises come in letters that some terminals lack
+    target = Path(options.csv)
+    rows = grade(
+        options.submissions, target, options.timeout, options.total, options.jobs, options.again, options.unsafe
+    )
+    print(f"Marks of {len(rows)} notebook{'s' * (len(rows) != 1)}: {target}")
+    if options.stats:
+        print(marks.statistics(rows))
+    if options.gradebook:
+        book = target.with_name(f"{target.stem}-{options.gradebook}.csv")
+        remarks = marks.gradebook(rows, options.gradebook, book, Path(options.students) if options.students else None)
+        print(f"To import into {options.gradebook.title()}: {book}", *remarks, sep="\n  ")
     return int(any(row["status"].startswith("broken: cannot be read") for row in rows))  # such as a mistyped name
 
 

@@ -35,11 +35,11 @@ INSTRUCTOR = """# Eigenoptions: the course, to teach from
 The notebooks of `../student` with solutions, outputs and notes. To hand the course out, give away `../student`. To mark what
 comes back, one row a notebook:
 
-    eigenlib grade handed_in/*.ipynb --csv marks.csv
+    eigenlib grade handed_in --csv marks.csv --stats
 
-It runs every submission in a process of its own and asks the checks anew; what a submission says about itself does not count.
-On Linux it can write only in a folder of its own and reaches neither other processes nor the network. Where a system does not
-offer that, and you do not trust the class, grade in a container.
+It runs every submission in a room of its own and asks the checks anew; what a submission says about itself does not count. On
+Linux it can write only in a scratch folder and sees neither your files nor other processes nor the network; where a system
+cannot give that, it says so and stops. SECURITY.md in the repository says what is promised and what not.
 
 {table}
 

@@ -9,25 +9,18 @@ import subprocess
 import sys
 import time
 
+import attacks
 import nbformat
 import psutil
 import pytest
+from attacks import GOOD, notebook
 
+from eigenlib import grading
 from eigenlib.cli import main
 from eigenlib.exercises import all_exercises, sandbox
 from eigenlib.grading import grade
 from eigenlib.notebooks import lessons
 
-GOOD = """
-import numpy as np
-my_first_light = 10
-def my_successor(T, gamma):
-    return np.linalg.inv(np.eye(len(T)) - gamma * T)
-def my_arrival_value(psi, r, gamma):
-    return (psi @ r - r) / gamma
-my_ratio_limit = 1
-my_drift = [0.4, 0.4, 0.2, 0.0]
-"""
 PARTLY = [
     GOOD,
     "my_successor = lambda T, gamma: np.linalg.inv(np.eye(len(T)) - gamma * T).T",
@@ -38,12 +31,8 @@ PARTLY = [
 # Everything a notebook could say about itself, and everything it could do to its own copy of the checks.
 SELF_AWARDING = [
     """
-import eigenlib.exercises as exercises, eigenlib.exercises.wire as wire, eigenlib.exercises.answers as answers
-passed = exercises.Feedback("passed", text="well done.")
-exercises.Exercise.judge = lambda self, answer: passed
-for one in exercises.all_exercises():
-    object.__setattr__(one, "function", lambda answer: "passed")
-answers.close = lambda *_: True
+import eigenlib.exercises as exercises, eigenlib.exercises.wire as wire
+exercises.Exercise = exercises.Feedback = exercises.all_exercises = lambda *_: "passed"
 print("✔ Exercise 01.1 passed: well done.")
 exercises.check.first_light(10)
 """,
@@ -51,7 +40,7 @@ exercises.check.first_light(10)
 import json
 marks = {"lesson": "01", "status": "ok", "marks": {"01.1": "passed", "01.2": "passed"}}
 print(json.dumps(marks))
-wire.serve = lambda namespace, request: wire.pack({"function": FUNCTION, "state": "passed", "value": "passed", **marks})
+wire.serve = lambda namespace, request: {"function": FUNCTION, "state": "passed", "value": "passed", **marks}
 """,
 ]
 HOSTILE_ANSWER = """
@@ -86,11 +75,6 @@ while True:
 SLEEP = str(70_000 + os.getpid() % 10_000)  # an hour and a number by which to know our own again
 
 
-def notebook(*sources, lesson="01"):
-    cells = [nbformat.v4.new_code_cell(source) for source in sources]
-    return nbformat.writes(nbformat.v4.new_notebook(cells=cells, metadata={"eigenlib": {"lesson": lesson}}))
-
-
 def claims_to_have_passed():
     """Stored outputs that say so, records included."""
     content = json.loads(notebook("my_first_light = None"))
@@ -113,6 +97,7 @@ SUBMISSIONS = {
     "self_awarding_functions": notebook("FUNCTION = True", *SELF_AWARDING),
     "hostile_answer": notebook(HOSTILE_ANSWER),
     "exits": notebook(GOOD, "import os; os._exit(0)", "my_ratio_limit = 1"),
+    "quits": notebook("quit()", GOOD, "exit()", "my_ratio_limit = 1", "quit(keep_kernel=True)"),
     "answer_exits": notebook(GOOD, "import os\ndef my_successor(T, gamma):\n    os._exit(0)"),
     "kills": notebook(GOOD, "import os, signal; os.kill(os.getppid(), signal.SIGKILL)"),
     "memory": notebook(GOOD, "x = bytearray(2**36)", "my_ratio_limit = 2"),
@@ -151,8 +136,8 @@ def marked(folder):
     return rows
 
 
-ALL, NONE = ["passed"] * 5, ["not graded"] * 5
-SPOILT = "ok, but 1 cells stopped with an error, first "
+ALL = ["passed"] * 5
+SPOILT = "ok, but 1 cell stopped with an error, first "
 EXPECTED = {  # how the status begins, and the marks
     "good": ("ok", ALL),
     "partly": (SPOILT + "cell [5]", ["passed", "wrong: transposed", "wrong: raised", "blank", "passed"]),
@@ -163,7 +148,7 @@ EXPECTED = {  # how the status begins, and the marks
     "unknown": ("broken: neither its metadata nor its name", [""] * 5),
     "slow_cell": ("timeout: cell [2] took over 5 s", [*ALL[:3], "wrong: B stays ahead", "passed"]),
     "slow_answer": ("ok", ["passed", "wrong: too slow", *ALL[2:]]),
-    "stubborn": ("timeout: cell [2] took over 5 s and could not be interrupted", NONE),
+    "stubborn": ("timeout: cell [2] took over 5 s and could not be interrupted", ALL),
     "claims": ("ok", ["blank"] * 5),
     "self_awarding": (
         "ok",
@@ -171,12 +156,13 @@ EXPECTED = {  # how the status begins, and the marks
     ),
     "self_awarding_functions": ("ok", ["wrong: not numbers", *["wrong: unreadable"] * 2, *["wrong: not numbers"] * 2]),
     "hostile_answer": ("ok", ["wrong: not numbers", "wrong: not numbers", "blank", "blank", "wrong: not numbers"]),
-    "exits": ("broken: cell [2] ended its process", NONE),
-    "answer_exits": ("broken: my_successor ended its process", ["passed", *NONE[1:]]),
-    "kills": ("broken: ", None),  # itself, or its examiner where there is no sandbox
+    "exits": ("ok, but cell [2] ended its process, so it was left out", ALL),
+    "quits": ("ok", ALL),
+    "answer_exits": ("ok", ["passed", "wrong: ended its process", *ALL[2:]]),
+    "kills": ("ok", ALL),  # its parent is the keeper, whom nothing inside can harm
     "memory": (SPOILT + "cell [2]: MemoryError", [*ALL[:3], "wrong: B stays ahead", "passed"]),
     "huge_answer": ("ok", None),
-    "rough": (SPOILT + "cell [2]: StdinNotImplementedError", ALL),
+    "rough": (SPOILT + "cell [2]: EOFError", ALL),
 }
 
 
@@ -190,7 +176,7 @@ def test_every_lessons_own_solutions_earn_full_marks(tmp_path):
         (tmp_path / f"{lesson.name}_by_ada.ipynb").write_text(
             notebook(parameters.source, imports.source, *solutions, lesson="")
         )
-    rows = grade(sorted(tmp_path.glob("*.ipynb")), tmp_path / "marks.csv", jobs=2)
+    rows = grade(sorted(tmp_path.glob("*.ipynb")), tmp_path / "marks.csv", timeout=600, total=3600, jobs=2)
     assert [row["lesson"] for row in rows] == [lesson.number for lesson in taught]
     for row in rows:
         assert row["status"] == "ok"
@@ -214,28 +200,24 @@ def test_a_whole_class_hands_in(tmp_path):
     assert found["huge_answer"][1][1].startswith("wrong")
     assert [path.name for path in tmp_path.glob(".*")] == []
     assert left_over() == []
-    probe = "from eigenlib.exercises.sandbox import write_only_in; print(write_only_in('/tmp'))"
-    if subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True).stdout.strip() == "True":
-        assert (tmp_path / "precious.txt").read_text() == "years of work"
-        assert found["wipes"] == (SPOILT + "cell [1]: PermissionError", ALL)
-
-
-WITHOUT = """
-from eigenlib.exercises import examiner, sandbox
-sandbox.namespaces = lambda: []
-sandbox.write_only_in = lambda folder: False
-examiner.main()
-"""
+    assert (tmp_path / "precious.txt").read_text() == "years of work"
+    assert found["wipes"] == (SPOILT + "cell [1]: FileNotFoundError", ALL)
 
 
 @pytest.mark.parametrize("name", ["rough", "exits"])
 def test_it_also_works_where_the_system_offers_no_sandbox(name):
     mine = SLEEP + "2"  # the class may hand in at the same time
     content = base64.b64encode(SUBMISSIONS[name].replace(SLEEP, mine).encode()).decode()
-    job = {"name": f"{name}.ipynb", "notebook": content, "timeout": 30, "total": 60}
-    done = subprocess.run(
-        [sys.executable, "-c", WITHOUT], input=json.dumps(job), capture_output=True, text=True, timeout=600
-    )
+    job = {
+        "name": f"{name}.ipynb",
+        "notebook": content,
+        "timeout": 30,
+        "total": 60,
+        "unsafe": True,
+        "parent": os.getpid(),
+    }
+    command = [sys.executable, "-m", "eigenlib.exercises.examiner"]
+    done = subprocess.run(command, input=json.dumps(job), capture_output=True, text=True, timeout=600)
     result = json.loads(done.stdout)
     assert result["status"].startswith(EXPECTED[name][0])
     assert list(result["marks"].values()) == EXPECTED[name][1]
@@ -260,50 +242,171 @@ def test_an_examiner_that_fails_costs_one_row(tmp_path, monkeypatch):
     monkeypatch.setattr("eigenlib.grading.sys.executable", "/bin/false")
     path = tmp_path / "01.ipynb"
     path.write_text(notebook(GOOD))
-    (row,) = grade([path], tmp_path / "marks.csv")
+    (row,) = grade([path], tmp_path / "marks.csv", unsafe=True)
     assert row["status"].startswith("broken: its examiner stopped")
 
 
 def test_the_command_refuses_what_cannot_be(tmp_path, capsys):
     assert main(["grade", "a.ipynb", "--csv", str(tmp_path / "nowhere" / "marks.csv")]) == 2
     assert "no folder" in capsys.readouterr().err
-    assert main(["grade", "a.ipynb", "--timeout", "0"]) == 2
-    assert "above 0" in capsys.readouterr().err
+    for option, value in (("--timeout", "0"), ("--timeout", "nan"), ("--total", "inf"), ("--jobs", "-1")):
+        assert main(["grade", "a.ipynb", option, value]) == 2
+        assert "above 0" in capsys.readouterr().err
+    for arguments in (
+        ["--gradebook", "excel"],
+        ["--students", "who.csv"],
+        ["--csv", "/dev/null"],
+        ["--csv", "/proc/m.csv"],
+    ):
+        assert main(["grade", "a.ipynb", *arguments]) == 2
+        assert capsys.readouterr().err.count("\n") == 1
 
 
-def test_ctrl_c_leaves_the_old_marks_and_no_process(tmp_path):
-    (tmp_path / "01.ipynb").write_text(notebook(FAMILY.format(seconds=SLEEP + "1"), "while True: pass"))
-    (tmp_path / "marks.csv").write_text("the old marks")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=["ctrl-c", "term", "kill"])
+def test_the_grader_ends_and_every_finished_row_stays(tmp_path, number):
+    """Nothing keeps running, what was marked is on disk, and the next run grades the rest only."""
+    mine = f"{SLEEP}{int(number)}"
+    (tmp_path / "a.ipynb").write_text(notebook(GOOD))
+    (tmp_path / "b.ipynb").write_text(notebook(FAMILY.format(seconds=mine), "while True: pass"))
     signal.signal(signal.SIGINT, signal.default_int_handler)  # see test_cli: a run in the background ignores it
-    process = subprocess.Popen(
-        [sys.executable, "-m", "eigenlib", "grade", "01.ipynb"],
-        cwd=tmp_path,
-        start_new_session=True,
-        stderr=subprocess.PIPE,
-    )
-    mine = SLEEP + "1"
+    command = [sys.executable, "-m", "eigenlib", "grade", ".", "--jobs", "1"]
+    process = subprocess.Popen(command, cwd=tmp_path, start_new_session=True, stderr=subprocess.PIPE)
     end = time.monotonic() + 600
     while not left_over(mine):
         assert time.monotonic() < end
-        time.sleep(0.2)
-    os.killpg(process.pid, signal.SIGINT)
+        time.sleep(0.1)
+    process.send_signal(number)
     _, errors = process.communicate(timeout=600)
-    assert process.returncode == 130
-    assert b"stopped by you" in errors
-    assert (tmp_path / "marks.csv").read_text() == "the old marks"
-    assert left_over(mine) == []
+    assert process.returncode == (130 if number == signal.SIGINT else -number)
+    assert number != signal.SIGINT or b"stopped by you" in errors
+    end = time.monotonic() + 60  # two seconds on a quiet machine
+    while left_over(mine):
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    rows = table(tmp_path / "marks.csv")
+    assert [(row["file"], row["passed"]) for row in rows] == [("a.ipynb", "5")]
+    (tmp_path / "b.ipynb").write_text(notebook(GOOD))
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=600)
+    assert "a.ipynb: 5 of 5, as before" in done.stdout
+    assert "b.ipynb: 5 of 5, ok" in done.stdout
 
 
-def test_memory_and_environment_are_not_those_of_the_grader(tmp_path, monkeypatch):
-    monkeypatch.setenv("SECRET_TOKEN", "42")
-    kernel = sandbox.start_kernel(tmp_path, str(tmp_path / "none.json"))
+def table(path):
+    with open(path, newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def test_only_what_changed_is_graded_again(tmp_path, monkeypatch, capsys):
+    """By the submission, by the checks, by the limits, or because one says so; rows of other files stay."""
+    paths = [tmp_path / f"{name}.ipynb" for name in "ab"]
+    for path in paths:
+        path.write_text(notebook(GOOD))
+    graded = []
+    fake = {"lesson": "01", "status": "ok", "marks": dict.fromkeys(("01.1", "01.2"), "passed")}
+    monkeypatch.setattr(grading._Class, "_examined", lambda self, name, content: graded.append(name[-7]) or fake)
+
+    def run(what=paths, **settings):
+        graded.clear()
+        rows = grade(what, tmp_path / "marks.csv", **settings)
+        assert [row["passed"] for row in rows] == [2] * len(what)
+        return "".join(sorted(graded))
+
+    assert run() == "ab"
+    assert run() == ""
+    paths[1].write_text(notebook(GOOD, "1"))
+    assert run() == "b"
+    assert run(timeout=30) == "ab"
+    assert run(timeout=30) == ""
+    assert run(timeout=30, again=True) == "ab"
+    monkeypatch.setattr(grading, "_code", lambda: "other checks")
+    assert run(timeout=30) == "ab"
+    assert run(paths[:1], timeout=30) == ""
+    assert [row["file"][-7:] for row in table(tmp_path / "marks.csv")] == ["a.ipynb", "b.ipynb"]
+    fake["ours"] = True  # what went wrong on our side is tried again
+    assert run(again=True) == "ab"
+    assert run() == "ab"
+
+
+def test_every_change_of_a_check_is_seen():
+    first, path = grading._code(), grading.Path(grading.__file__).parent / "exercises" / "answers.py"
+    content, about = path.read_bytes(), path.stat()
     try:
-        environment = psutil.Process(kernel.pid).environ()
+        path.write_bytes(content + b"\n")
+        assert grading._code() != first
     finally:
-        sandbox.end_family(kernel.pid)
-        kernel.wait()
-    assert "SECRET_TOKEN" not in environment
-    assert environment["HOME"] == str(tmp_path)
+        path.write_bytes(content)
+        os.utime(path, ns=(about.st_atime_ns, about.st_mtime_ns))
+
+
+def test_the_table_of_someone_else_is_not_touched(tmp_path, capsys):
+    for content in (b"name,points\nada,5\n", b"\xff\xfe\x00", b'file,status\n"torn'):
+        (tmp_path / "marks.csv").write_bytes(content)
+        assert main(["grade", "a.ipynb", "--csv", str(tmp_path / "marks.csv")]) == 2
+        assert capsys.readouterr().err.count("\n") == 1
+        assert (tmp_path / "marks.csv").read_bytes() == content
+
+
+def test_where_there_is_no_sandbox_it_says_so(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(sandbox.sys, "platform", "darwin")
+    monkeypatch.setattr(sandbox.platform, "system", lambda: "Darwin")
+    (tmp_path / "a.ipynb").write_text(notebook(GOOD))
+    assert main(["grade", str(tmp_path), "--csv", str(tmp_path / "marks.csv")]) == 2
+    said = capsys.readouterr().err
+    assert "Darwin has no namespaces" in said
+    assert "--unsafe" in said
+    assert not (tmp_path / "marks.csv").exists()
+
+
+@pytest.mark.parametrize("kind", ["user", "mnt"])
+def test_a_refusal_of_the_kernel_is_named(kind):
+    """Where namespaces are forbidden, the sentence says which."""
+    script = "from eigenlib.exercises import sandbox; print(sandbox.missing())"
+    refuse = f'echo 0 > /proc/sys/user/max_{kind}_namespaces; exec "$@"'
+    command = ["unshare", "-Urf", "sh", "-c", refuse, "sh", sys.executable, "-c", script]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert ("user namespace:" if kind == "user" else "other namespaces:") in done.stdout, done.stderr
+
+
+def test_two_graders_do_not_write_one_table(tmp_path, capsys):
+    with grading.alone_in(tmp_path):
+        assert main(["grade", str(tmp_path), "--csv", str(tmp_path / "marks.csv"), "--unsafe"]) == 2
+    assert "Another process is at work" in capsys.readouterr().err
+
+
+def test_a_disk_that_fills_up_keeps_the_rows_before(tmp_path, monkeypatch, capsys):
+    for name in "abc":
+        (tmp_path / f"{name}.ipynb").write_text(notebook(GOOD))
+    written, real = [], grading.marks.replace_file
+
+    def replace(path, data):
+        written.append(data)
+        if len(written) == 3:  # the empty table, the first row, and now
+            raise OSError(28, "No space left on device")
+        real(path, data)
+
+    monkeypatch.setattr("eigenlib.marks.replace_file", replace)
+    assert main(["grade", str(tmp_path), "--csv", str(tmp_path / "marks.csv"), "--jobs", "1"]) == 2
+    assert "No space left on device" in capsys.readouterr().err
+    assert [row["file"][-7:] for row in table(tmp_path / "marks.csv")] == ["a.ipynb"]
+
+
+def test_a_sample_of_attacks_is_held():
+    """As whoever runs the tests; `make attacks` tries all of them."""
+    with attacks.world() as made:
+        problems = attacks.attempt(made, attacks.sample())
+    assert not problems
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can become somebody else")
+def test_a_sample_of_attacks_is_held_for_an_ordinary_user():
+    done = subprocess.run(attacks.as_user(["--sample"]), capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_strange_files_cost_a_row_each():
+    with attacks.world() as made:
+        problems = attacks.attempt_files(made)
+    assert not problems
 
 
 def test_a_name_in_another_code_and_a_missing_file_cost_their_rows_only(tmp_path, monkeypatch, capsys):

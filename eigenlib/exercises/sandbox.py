@@ -1,67 +1,113 @@
-"""The process in which a submission runs (`eigenlib grade`): everything it should not do is taken away, then a kernel starts.
+"""A room for strangers' code (`eigenlib grade`): what is not needed is not there. Linux's own means, nothing to install.
 
-Always: a memory limit, no large files, an empty home of its own, no variables of the instructor's environment, and an end
-with the grader. Where Linux allows it, also: files can be written only in that home (Landlock), and there are no other
-processes to see and no network (namespaces, by util-linux's `unshare`). What a system does not offer is left out: on such a
-system, and for a class you have reason to distrust, grade in a container or under another account.
+    examiner ──▶ the room's keeper (`eigenlib.exercises.keeper`) ──▶ the submission (`eigenlib.exercises.runner`)
+                 assembles a root, counts, ends everything            owns nothing, may do nothing
+
+The submission sees a root made of read-only mounts of the system's libraries, Python, and this package without its checks;
+a scratch folder in memory, of limited size, which is also /tmp, /run and /dev/shm; five harmless devices; and its own
+processes. There is no network, not even a loopback. It runs under a number that owns nothing outside, without privileges
+and without a way to new ones. Processes, memory and scratch are limited for the submission as a whole, and it has one core.
+
+When the examiner ends, however it ends, the keeper reads the end of its control pipe and goes; and when the first process
+of a pid namespace goes, the kernel kills all others in it. SECURITY.md says what this promises and what it does not.
 """
 
 from __future__ import annotations
 
 import contextlib
-import ctypes
+import json
 import os
-import resource
+import platform
+import shutil
 import signal
-import struct
 import subprocess
 import sys
-from functools import cache
+import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
-import psutil
+from eigenlib.exercises import keeper
+from eigenlib.paths import CACHE, DATA
 
-_UNSHARE = ["unshare", "--user", "--map-current-user", "--pid", "--fork", "--kill-child", "--net"]
-_KEPT = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "LD_LIBRARY_PATH", "PYTHONPATH")  # of the environment
-
-
-@cache
-def namespaces() -> list[str]:
-    """What to put before a command to run it among no other processes and without a network; empty where that is refused."""
-    for command in ([*_UNSHARE, "--mount-proc"], _UNSHARE):
-        with contextlib.suppress(OSError, subprocess.TimeoutExpired):
-            if subprocess.run([*command, "true"], capture_output=True, timeout=10).returncode == 0:
-                return command
-    return []
+_PACKAGE = Path(__file__).parents[1]
+_ETC = ("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime", "fonts", "alternatives")
+_KEPT = ("LANG", "LC_ALL", "LC_CTYPE", "TZ", "LD_LIBRARY_PATH")  # of the environment
 
 
-def start_kernel(folder: Path, connection_file: str) -> subprocess.Popen:
-    """A kernel that listens where `connection_file` says and can write only in `folder`."""
-    environment = {name: os.environ[name] for name in _KEPT if name in os.environ}
-    environment |= {"HOME": str(folder), "TMPDIR": str(folder), "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
-    command = [sys.executable, "-P", "-m", "eigenlib.exercises.sandbox", str(folder), connection_file]
-    silent = subprocess.DEVNULL
-    return subprocess.Popen(
-        [*namespaces(), *command],
-        cwd=folder,
-        env=environment,
-        stdin=silent,
-        stdout=silent,
-        stderr=silent,
-        start_new_session=True,
-        preexec_fn=end_with_parent,
-    )
+class Room:
+    """A running submission: `process.stdin` and `process.stdout` are the only ways in and out."""
+
+    def __init__(self, command: list[str], files: Mapping[str, str], core: int | None = None, unsafe: bool = False):
+        """files: what stands in their folders instead of what is there, {path: text}.  core: the only one to compute on."""
+        environment = {name: os.environ[name] for name in _KEPT if name in os.environ}
+        environment |= {"PATH": f"{Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin", "OMP_NUM_THREADS": "1"}
+        environment |= {"PYTHONDONTWRITEBYTECODE": "1", "MPLBACKEND": "module://matplotlib_inline.backend_inline"}
+        self.folder = tempfile.mkdtemp(prefix="eigenlib-") if unsafe else ""
+        environment |= {
+            "PYTHONPATH": str(_PACKAGE.parent),
+            "HOME": self.folder or "/scratch/home",
+            "TMPDIR": self.folder or "/tmp",
+        }
+        job = {"command": command, "files": dict(files), "core": core, "environment": environment, "places": places()}
+        theirs, self.control = os.pipe()
+        script = [sys.executable, "-I", "-S", keeper.__file__, json.dumps(job | {"cache": str(CACHE)}), str(theirs)]
+        self.process = subprocess.Popen(
+            command if unsafe else script,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL if unsafe else subprocess.PIPE,
+            cwd=self.folder or "/",
+            env=environment if unsafe else {},
+            pass_fds=() if unsafe else [theirs],
+            preexec_fn=_limits_alone if unsafe else None,
+            start_new_session=True,
+        )
+        os.close(theirs)
+
+    def interrupt(self) -> None:
+        with contextlib.suppress(OSError):
+            if self.folder:
+                self.process.send_signal(signal.SIGINT)
+            else:
+                os.write(self.control, b"i")
+
+    def end(self) -> int:
+        """Leave nothing of it behind, and say how it ended."""
+        os.close(self.control)
+        if self.folder:
+            end_family(self.process.pid)
+            shutil.rmtree(self.folder, ignore_errors=True)
+        for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
+            with contextlib.suppress(OSError):
+                if pipe:
+                    pipe.close()
+        return self.process.wait()
 
 
-def limit_memory(size: int) -> None:
-    """For this process and those it starts: so many bytes of memory, files of at most 256 MB, no core dumps."""
-    for limit, most in (("RLIMIT_AS", size), ("RLIMIT_FSIZE", 2**28), ("RLIMIT_CORE", 0)):
-        with contextlib.suppress(ValueError, OSError):  # macOS does not know or keep all of them
-            resource.setrlimit(getattr(resource, limit), (most, most))
+def places() -> list[str]:
+    """What a submission needs to read: the system, Python, this package and its data; neither notebooks nor tests."""
+    # Of Python's folders only what a program needs: a virtual environment may have been made in the middle of other things.
+    inside = ("bin", "lib", "lib64", "share", "etc", "pyvenv.cfg")
+    mine = [os.path.join(prefix, name) for prefix in (sys.prefix, sys.base_prefix, sys.exec_prefix) for name in inside]
+    mine += [str(_PACKAGE), str(DATA)]
+    return [*keeper.SYSTEM, *(f"/etc/{name}" for name in _ETC), *sorted({*mine, *map(os.path.realpath, mine)})]
+
+
+def missing() -> str:
+    """What this system lacks for such a room, in a few words; empty where nothing is."""
+    if not sys.platform.startswith("linux"):
+        return f"{platform.system()} has no namespaces"
+    room = Room([sys.executable, "-P", "-c", "import IPython, numpy, subprocess; subprocess.run('true')"], {})
+    errors = room.process.communicate()[1].decode(errors="replace").strip().splitlines()
+    if room.end() == 0:
+        return ""
+    return errors[-1] if errors else "its first process ended at once"
 
 
 def end_family(pid: int) -> None:
     """End a process and all that it started: first everything is stopped, so that nothing new can start meanwhile."""
+    import psutil
+
     with contextlib.suppress(psutil.NoSuchProcess):
         top = psutil.Process(pid)
         family: set[psutil.Process] = set()
@@ -77,44 +123,14 @@ def end_family(pid: int) -> None:
 
 def adopt_orphans() -> None:
     """Processes whose parent ends become children of this one, so that none escapes (Linux)."""
-    _prctl(36, 1)  # PR_SET_CHILD_SUBREAPER
+    keeper.prctl(36, 1)  # PR_SET_CHILD_SUBREAPER
 
 
 def end_with_parent() -> None:
     """This process, and what it turns into, is killed when its parent ends, however that ends (Linux)."""
-    _prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+    keeper.prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 
 
-def write_only_in(folder: Path) -> bool:
-    """From now on, for good, this process can change no file outside `folder` (Linux's Landlock); False where there is none."""
-    if not sys.platform.startswith("linux"):
-        return False
-    libc = ctypes.CDLL(None, use_errno=True)
-    create, add_rule, restrict = 444, 445, 446  # the same numbers on every processor
-    version = libc.syscall(create, None, 0, 1)
-    if version < 1:
-        return False
-    write, make = 1 << 1, sum(1 << bit for bit in range(4, 13))  # write a file; remove and make files and folders
-    write |= (1 << 14) if version >= 3 else 0  # truncate
-    everything = write | make | ((1 << 13) if version >= 2 else 0)  # move
-    rules = libc.syscall(create, struct.pack("=Q", everything), 8, 0)
-    for path, allowed in ((folder, everything), ("/dev/shm", everything), ("/dev", write)):
-        with contextlib.suppress(OSError):
-            place = os.open(path, os.O_PATH)
-            libc.syscall(add_rule, rules, 1, struct.pack("=Qi", allowed, place), 0)
-            os.close(place)
-    _prctl(38, 1)  # PR_SET_NO_NEW_PRIVS, without which the next call is refused
-    return libc.syscall(restrict, rules, 0) == 0
-
-
-def _prctl(option: int, value: int) -> None:
-    if sys.platform.startswith("linux"):
-        ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
-
-
-if __name__ == "__main__":
-    write_only_in(Path(sys.argv[1]))
-    from ipykernel.kernelapp import launch_new_instance
-
-    sys.path.insert(0, "")  # a notebook may import what it has written beside itself
-    launch_new_instance(argv=["-f", sys.argv[2]])
+def _limits_alone() -> None:
+    end_with_parent()
+    keeper.limit()

@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import copy
 import dataclasses
-import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from types import SimpleNamespace
@@ -49,20 +48,13 @@ def ask(function: Callable, arguments: tuple) -> Outcome:
     return Outcome(result, changed=not all(np.array_equal(old, new) for old, new in pairs))
 
 
-def serve(namespace: Mapping[str, Any], request: str) -> str:
-    """In the learner's process: look up a name and, if arguments are given, call it. Base64 of JSON in, the same out."""
-    wanted = json.loads(base64.b64decode(request))
+def serve(namespace: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
+    """In the learner's process: look up a name and, if arguments are given, call it."""
     thing = namespace.get(wanted["name"])
-    if "arguments" in wanted:
-        outcome = ask(thing, decode(wanted["arguments"]))  # type: ignore[arg-type]
-        reply = {"result": encode(outcome.result), "changed": outcome.changed, "error": outcome.error}
-    else:
-        reply = {"function": True} if callable(thing) else {"value": encode(thing)}
-    return pack(reply)
-
-
-def pack(message: Any) -> str:
-    return base64.b64encode(json.dumps(message).encode()).decode()
+    if "arguments" not in wanted:
+        return {"function": True} if callable(thing) else {"value": encode(thing)}
+    outcome = ask(thing, decode(wanted["arguments"]))  # type: ignore[arg-type]
+    return {"result": encode(outcome.result), "changed": outcome.changed, "error": outcome.error}
 
 
 def encode(thing: Any) -> Any:
