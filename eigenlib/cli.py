@@ -6,7 +6,6 @@ import argparse
 import ast
 import contextlib
 import difflib
-import io
 import math
 import os
 import re
@@ -269,10 +268,6 @@ def _grade(options: argparse.Namespace) -> int:
         raise UsageProblem(f"--gradebook knows {' and '.join(marks.GRADEBOOKS)}; got {options.gradebook!r}.")
     if options.students and not options.gradebook:
         raise UsageProblem("--students says who is who in a gradebook: add --gradebook moodle or canvas.")
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(
-            errors="replace"
-        )  # names of files and exercises come in letters that some terminals lack
     target = Path(options.csv)
     rows = grade(
         options.submissions, target, options.timeout, options.total, options.jobs, options.again, options.unsafe

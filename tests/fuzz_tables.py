@@ -1538,9 +1538,11 @@ COURSE = {
             "timeout": real(60.0, 0, 10**7, "(]"),
             "total": real(600.0, 0, 10**7, "(]"),
             "jobs": whole(1, 1, 1024),
+            "again": flag(False),
+            "unsafe": flag(True),
         },
     ),
-    "grading.plain": (grading.plain, {"text": text()}),
+    "grading.plain": (grading.plain, {"text": text(), "most": whole(200, 0)}),
     "atari.discovery.read_discovery": (
         lambda path: discovery.read_discovery(path).kinds,
         {"path": path(stored_discovery, missing=lambda: SCRATCH / "nothing", other=archive)},

@@ -251,7 +251,8 @@ def test_the_command_refuses_what_cannot_be(tmp_path, capsys):
     assert "no folder" in capsys.readouterr().err
     for option, value in (("--timeout", "0"), ("--timeout", "nan"), ("--total", "inf"), ("--jobs", "-1")):
         assert main(["grade", "a.ipynb", option, value]) == 2
-        assert "above 0" in capsys.readouterr().err
+        said = capsys.readouterr().err
+        assert "above 0" in said or "must be a finite number" in said
     for arguments in (
         ["--gradebook", "excel"],
         ["--students", "who.csv"],
