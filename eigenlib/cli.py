@@ -106,6 +106,10 @@ def _parser() -> argparse.ArgumentParser:
     atari.add_argument("--out", metavar="DIR", help="folder of this job (default: .cache/atari/GAME-PRESET)")
     atari.add_argument("--seed", type=int, default=0, metavar="N")
     atari.add_argument(
+        "--precision", default="auto", help="of training: fp32, bf16, or auto, whichever is faster here (default)"
+    )
+    atari.add_argument("--threads", type=int, metavar="N", help="of training on a CPU (default: one a free core)")
+    atari.add_argument(
         "--processes", type=int, default=min(os.cpu_count() or 1, 8), metavar="N", help="emulators at a time"
     )
     for amount, what in (
@@ -224,9 +228,12 @@ def _atari(options: argparse.Namespace) -> int:
         raise UsageProblem(f"There is no step {options.step!r}; the steps are {', '.join(pipeline.STEPS)}.")
     if options.processes < 1:
         raise UsageProblem(f"--processes must be at least 1, got {options.processes}.")
-    amounts = {
-        name: getattr(options, name) for name in ("samples", "passes", "refine_passes", "rows", "purposes", "steps")
-    }
+    if options.threads is not None and options.threads < 1:
+        raise UsageProblem(f"--threads must be at least 1, got {options.threads}.")
+    if options.precision not in ("auto", "fp32", "bf16"):
+        raise UsageProblem(f"--precision must be auto, fp32 or bf16, got {options.precision!r}.")
+    names = ("samples", "passes", "refine_passes", "rows", "purposes", "steps", "threads", "precision")
+    amounts = {name: getattr(options, name) for name in names}
     job = pipeline.prepare(
         options.game, options.preset, seed=options.seed, device=options.device, out=options.out, **amounts
     )

@@ -56,6 +56,8 @@ class Job:
     seed: int
     device: str
     out: Path
+    threads: int | None = None  # of PyTorch on a CPU; None: as many as there are free cores
+    precision: Any = "auto"
 
     def world(self) -> Emulator:
         return Emulator(self.game, seed=self.seed)
@@ -92,6 +94,8 @@ def prepare(
     seed: int = 0,
     device: str = "auto",
     out: Path | str | None = None,
+    threads: int | None = None,
+    precision: str = "auto",
     **amounts,
 ) -> Job:
     """A job, or one sentence about what is wrong with it. amounts: entries of Preset or Config other than the preset's."""
@@ -110,7 +114,7 @@ def prepare(
     training.choose_device(device)
     game = game_name(game)
     folder = Path(out) if out is not None else _folder(game, preset, seed)
-    return Job(game, preset, chosen._replace(config=config), seed, device, folder)
+    return Job(game, preset, chosen._replace(config=config), seed, device, folder, threads, precision)
 
 
 def collect(job: Job, processes: int = 1, progress: bool = True) -> datasets.Dataset:
@@ -125,7 +129,15 @@ def train(job: Job, processes: int = 1, progress: bool = True) -> training.Run:
     if not (job.out / "data" / "about.json").is_file():
         raise FileNotFoundError(f"There is nothing to train on in {job.out}: first run {job.command('collect')}")
     data = datasets.open_dataset(job.out / "data", verify=False)
-    return training.train(data, job.amounts.config, job.out / "network", device=job.device, progress=progress)
+    return training.train(
+        data,
+        job.amounts.config,
+        job.out / "network",
+        device=job.device,
+        progress=progress,
+        threads=job.threads or "auto",
+        precision=job.precision,
+    )
 
 
 def show(job: Job, processes: int = 1) -> Path:
