@@ -54,8 +54,8 @@ over the five replicates. Against a MARGIN:
                                    margin of the best possible value, or what is asked for presupposes what is not there
 A claim about several games or controls holds if all parts hold, holds partly if some do, else has the verdict that most
 parts have (ties: the weaker statement, in the order of this list from below).
-    purposeful    go_and_stay of sr above random, untrained, pca, play; margin 2 of 20 options; Freeway excepted, as in the paper
-    distinct      ends of sr above the same controls; margin 1; Freeway excepted
+    purposeful    go_and_stay of sr above random, untrained, pca, play; margin 2 of 20 options; not in Freeway, as in the paper
+    distinct      ends of sr above the same controls; margin 1; not in Freeway
     place         r8 of sr above random, pca, untrained, untrained_pca; margin .02; all games with ridge ≥ .25
     subgoals      subgoals less their null; margin .5
     tracks        avatar and others in each game: the share itself, margin .5
