@@ -101,6 +101,12 @@ def deaths(lives: np.ndarray) -> np.ndarray:
     return (np.diff(lives.astype(int), axis=1) < 0).sum(axis=1)
 
 
+def unharmed(trajectories) -> np.ndarray:
+    """Whether an option loses no life in the last half of its steps, in which `purposeful` looks at it: (K,)."""
+    half = trajectories.lives.shape[1] // 2
+    return deaths(trajectories.lives[:, -half - 1 :]) == 0
+
+
 def behaviour(trajectories, staying: float = 0.8, away: float = 2 * CELL) -> dict[str, np.ndarray]:
     """What each option does: ends (K, 3) as x, y, room; stays (K,), `purposeful`'s share; deaths (K,); goes (K,), whether
     it ends more than `away` pixels from where it started and stays there for `staying` of the late steps."""
