@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import itertools
 import os
 import sys
 from pathlib import Path
@@ -127,6 +128,7 @@ def _parser() -> argparse.ArgumentParser:
     doctor.add_argument(
         "--course", action="store_true", help="also run every lesson and check every solution (minutes)"
     )
+    doctor.add_argument("--gpu", action="store_true", help="also train on GPU and CPU and compare (a minute)")
     doctor.add_argument("--only", help="with --course: lessons by number or name, separated by commas: 02,05")
     doctor.add_argument(
         "--jobs", type=int, default=min(os.cpu_count() or 1, 4), metavar="N", help="with --course: lessons at a time"
@@ -254,8 +256,13 @@ def _doctor(options: argparse.Namespace) -> int:
     if options.only is not None and not options.course:
         raise UsageProblem("--only chooses lessons for --course: add --course.")
     chosen = lessons(_words(options.only)) if options.course else []
+    findings = examine()
+    if options.gpu:
+        from eigenlib.atari.selftest import examine_gpu
+
+        findings = itertools.chain(findings, examine_gpu())
     worst = "ok"
-    for finding in examine():
+    for finding in findings:
         advice = f"\n          → {finding.advice}" if finding.advice else ""
         print(f"{finding.status:8}  {finding.name}: {finding.what}{advice}", flush=True)
         worst = max(worst, finding.status, key=["ok", "warning", "error"].index)

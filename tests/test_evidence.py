@@ -119,6 +119,9 @@ def test_a_position_is_read_from_features_that_hold_it_and_not_from_noise():
     half, rest = slice(0, 800), slice(800, None)
     assert diagnosis.avatar_r2(seen[half], positions[half], seen[rest], positions[rest]).min() > 0.95
     assert diagnosis.avatar_r2(noise[half], positions[half], noise[rest], positions[rest]).max() < 0.05
+    assert (
+        diagnosis.avatar_r2(seen[half], positions[half], noise[rest], positions[rest]).max() < 0.1
+    )  # not the fit's own R²
     shuffled = rng.permutation(positions[half])  # fitted on the wrong places
     assert diagnosis.avatar_r2(seen[half], shuffled, seen[rest], positions[rest]).max() < 0.1
     positions[:, 0] = np.where(np.isnan(positions[:, 0]), np.nan, 46.5)
@@ -198,6 +201,16 @@ def test_places_are_compared_in_pixels_of_the_screen():
         hits, moved = diagnosis.tracking(Foresight(aside), tall, tall.transitions, (height, 84))["avatar"]
         assert moved == 60
         assert hits / moved == expected
+
+
+def test_a_sprite_that_lights_up_where_it_is_has_not_moved():
+    """Whoever guesses the middle of the region would be right there: such sprites do not count."""
+    walk = episodes([2] * 5)
+    walk.frames[1::2, 30:36, 40:44] = 200
+    walk.frames[1::2, 60:66, 10:14] = 200
+    walk.positions[:] = 42, 33
+    found = diagnosis.tracking(Foresight(walk.frames[1::2]), walk, walk.transitions, (84, 84))
+    assert found == {"avatar": (0, 0), "others": (0, 0)}
 
 
 def test_where_nothing_moves_there_is_nothing_to_track():
