@@ -13,7 +13,15 @@ from typing import Any
 from eigenlib import __version__
 
 TIERS = ("quick", "paper")
-EXPERIMENTS = ("control", "control_2017", "deep_rooms", "atari_normalisation", "atari_seeds", "atari_myopia")
+EXPERIMENTS = (
+    "control",
+    "control_2017",
+    "deep_rooms",
+    "atari_normalisation",
+    "atari_seeds",
+    "atari_myopia",
+    "atari_evidence",
+)
 
 
 class UsageProblem(ValueError):
@@ -211,6 +219,12 @@ def _reference(options: argparse.Namespace) -> int:
         from eigenlib.deep_rooms import make_reference
 
         make_reference()
+    elif options.name == "atari_evidence":
+        from eigenlib.atari import evidence
+
+        evidence.make_reference(threads="auto", precision="auto")
+        print(f"Stored: {evidence.RESULTS}")
+        return 0
     elif options.name.startswith("atari_"):
         from eigenlib.atari import studies
 

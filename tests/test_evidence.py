@@ -488,8 +488,25 @@ def test_a_network_is_measured_at_its_stages_and_goes_on_if_stopped(small, tmp_p
     assert evidence.reference.load(path)[1]["numbers"] == numbers
     evidence.run(early, folder, tmp_path / "again", draws=2, device="cpu")  # done: nothing more
     assert len(again) == 7 - 3
+    evidence.run(early, folder, tmp_path / "again", draws=3, device="cpu")  # for a network to ship: one draw more
+    assert len(again) == 7 - 3 + 1
+    more = evidence.reference.load(path)[1]["numbers"]
+    assert more["random"]["r8"][:2] == numbers["random"]["r8"]
+    assert len(more["random"]["r8"]) == 3
     other = evidence.reference.load(evidence.run(late, folder, tmp_path / "whole", draws=2, device="cpu"))[1]["numbers"]
     assert other["network"]["errors"]["frame"]["network"] < numbers["network"]["errors"]["frame"]["network"]
+
+
+def test_the_whole_experiment_is_a_loop_over_its_settings(small, tmp_path, monkeypatch):
+    some = [Setting("freeway", 0, 300_000), Setting("freeway", 5, 100)]
+    monkeypatch.setattr(evidence, "SETTINGS", some)
+    ways = {"device": "cpu", "threads": 1, "progress": False}
+    for _ in range(2):  # the second time nothing is left to do
+        evidence.make_reference(tmp_path / "work", tmp_path / "results", **ways)
+        monkeypatch.setattr(options, "follow", lambda *_, **__: pytest.fail("this was measured already"))
+    found = evidence.stored(tmp_path / "results")
+    assert list(found) == some
+    assert {v.verdict for v in evidence.score(found)} == {UNTESTABLE}  # one network is not five
 
 
 def test_numbers_of_a_network_are_every_seed(small, tmp_path):

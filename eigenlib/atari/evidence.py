@@ -84,7 +84,7 @@ from eigenlib.atari.emulator import Emulator
 from eigenlib.atari.network import DeepSR
 from eigenlib.atari.runs import Config, load_network
 from eigenlib.atari.verdicts import FAILS, SMALL, Verdict, combined, judged
-from eigenlib.paths import REFERENCE
+from eigenlib.paths import CACHE, REFERENCE
 
 GAMES = ("montezuma_revenge", "ms_pacman", "bank_heist", "freeway")
 MARKS = (100_000, 300_000, 1_000_000, 3_000_000, 5_000_000)  # samples seen; the paper's amount is the last
@@ -155,11 +155,11 @@ def train(setting: Setting, folder: Path, **ways: Any) -> Path:
 def run(setting: Setting, folder: Path, results: Path = RESULTS, *, draws: int = DRAWS, device: str = "auto") -> Path:
     """Measure the network that `train` left in `folder`: everything that the module lists, for every arm.
 
-    Each arm is stored as soon as it is there, so that a run that was stopped goes on. Returns the path of the result,
-    without suffix.
+    Each draw of an arm is stored as soon as it is there, so that a run that was stopped goes on; a stored result of fewer
+    draws is made anew from those it has. Returns the path of the result, without suffix.
     """
     path = Path(results) / setting.name
-    if path.with_name(path.name + ".json").is_file():
+    if path.with_name(path.name + ".json").is_file() and reference.load(path)[1]["draws"] >= draws:
         return path
     network = load_network(folder / f"network-{setting.seen}", device)
     walk, test = (
@@ -170,6 +170,14 @@ def run(setting: Setting, folder: Path, results: Path = RESULTS, *, draws: int =
     arrays, numbers = measure(setting.game, network, walk, test, setting.config.gamma, setting.number, draws, parts)
     reference.save(path, arrays, setting=setting._asdict(), draws=draws, numbers=numbers)
     return path
+
+
+def make_reference(folder: Path = CACHE / "evidence", results: Path = RESULTS, **ways: Any) -> None:
+    """Everything, in the order of SETTINGS: days on two cores, hours on a GPU; what is there already is passed over."""
+    for setting in SETTINGS:
+        here = folder / f"{setting.game}-{setting.number}"
+        train(setting, here, **ways)
+        run(setting, here, results, device=ways.get("device", "auto"))
 
 
 def measure(
