@@ -268,7 +268,8 @@ def test_chance_is_the_mean_over_all_choices():
 
 
 class Ledges:
-    """A floor with a gap one can jump over or fall through, and below it another with spikes, which kill."""
+    """A floor with a gap one can jump over or fall through, and below it another with spikes, which kill, and a place
+    with a skull, which kills who waits."""
 
     n_actions = 5
 
@@ -291,6 +292,7 @@ class Ledges:
         if self.y < 150 and (self.x == 52 or self.y > 100):
             self.y += 10
             return
+        self.lives -= action == 0 and (self.x, self.y) == (12, 150)
         self.x = max(self.x + (0, 8, -8, 16, -16)[action], 4)
         self.lives -= self.y == 150 and self.x > 70
 
@@ -299,7 +301,7 @@ def test_reachable_places_are_those_one_can_stand_at():
     spots = subgoals.explore(Ledges(), 8000, np.random.default_rng(0))
     upper, lower = (set(spots[spots[:, 1] == y][:, 0].tolist()) for y in (100, 150))
     assert upper == set(range(4, 90, 8)) - {52}  # neither over the gap nor in the next room
-    assert lower == set(range(4, 70, 8))  # not on the spikes
+    assert lower == set(range(4, 70, 8)) - {12}  # neither on the spikes nor where the skull comes
     assert len(spots) == len(upper) + len(lower)  # nothing in the air
 
 

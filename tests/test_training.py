@@ -363,18 +363,24 @@ def test_fp32_is_the_plain_loop_bit_for_bit(tmp_path):
     assert all(torch.equal(trained[name], plain[name]) for name in plain)
 
 
-def test_bf16_is_another_rounding_of_the_same_learning(tmp_path):
+def test_bf16_is_another_rounding_of_the_same_learning(tmp_path, monkeypatch):
     """Weights stay float32; after a pass over a game's frames the prediction of unseen ones is as good within 1 %."""
-    losses, game = {}, "montezuma_revenge"
+    losses, game, kinds, predict = {}, "montezuma_revenge", set(), DeepSR.predict
+    monkeypatch.setattr(
+        DeepSR, "predict", lambda self, phi, actions: kinds.add(phi.dtype) or predict(self, phi, actions)
+    )
     data = collect(game, 1500, tmp_path / "data", progress=False)
     unseen = collect(game, 400, tmp_path / "unseen", seed=1, progress=False)
     config = Config(Sizes(8, 64, 128), 0.9, passes=1, target_period=20, log_every=10)
     batch = FrameBatches(unseen, True, torch.device("cpu"))(unseen.transitions)
     for precision in ("fp32", "bf16"):
         network = quiet(data, config, tmp_path / precision, precision=precision).network
+        assert kinds == {torch.bfloat16 if precision == "bf16" else torch.float32}
+        kinds.clear()
         assert all(tensor.dtype == torch.float32 for tensor in network.state_dict().values())
         with torch.no_grad():
             losses[precision] = Objective(network, network, 0.9, "reconstruction")(*batch).sum().item()
+        kinds.clear()
     assert losses["bf16"] != losses["fp32"]
     assert abs(losses["bf16"] / losses["fp32"] - 1) < 0.01
 
