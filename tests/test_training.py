@@ -378,6 +378,7 @@ def test_bf16_is_another_rounding_of_the_same_learning(tmp_path, monkeypatch):
         assert kinds == {torch.bfloat16 if precision == "bf16" else torch.float32}
         kinds.clear()
         assert all(tensor.dtype == torch.float32 for tensor in network.state_dict().values())
+        assert network.conv2.weight.is_contiguous(memory_format=torch.channels_last) == (precision == "bf16")
         with torch.no_grad():
             losses[precision] = Objective(network, network, 0.9, "reconstruction")(*batch).sum().item()
         kinds.clear()
