@@ -6,6 +6,7 @@ import argparse
 import ast
 import contextlib
 import difflib
+import itertools
 import math
 import os
 import re
@@ -16,7 +17,15 @@ from typing import Any
 from eigenlib import __version__
 
 TIERS = ("quick", "paper")
-EXPERIMENTS = ("control", "control_2017", "deep_rooms", "atari_normalisation", "atari_seeds", "atari_myopia")
+EXPERIMENTS = (
+    "control",
+    "control_2017",
+    "deep_rooms",
+    "atari_normalisation",
+    "atari_seeds",
+    "atari_myopia",
+    "atari_evidence",
+)
 
 
 class UsageProblem(ValueError):
@@ -165,6 +174,10 @@ def _parser() -> argparse.ArgumentParser:
     atari.add_argument("--out", metavar="DIR", help="folder of this job (default: .cache/atari/GAME-PRESET)")
     atari.add_argument("--seed", type=int, default=0, metavar="N")
     atari.add_argument(
+        "--precision", default="auto", help="of training: fp32, bf16, or auto, whichever is faster here (default)"
+    )
+    atari.add_argument("--threads", type=int, metavar="N", help="of training on a CPU (default: one a free core)")
+    atari.add_argument(
         "--processes", type=int, default=min(os.cpu_count() or 1, 8), metavar="N", help="emulators at a time"
     )
     for amount, what in (
@@ -182,6 +195,7 @@ def _parser() -> argparse.ArgumentParser:
     doctor.add_argument(
         "--course", action="store_true", help="also run every lesson and check every solution (minutes)"
     )
+    doctor.add_argument("--gpu", action="store_true", help="also train on GPU and CPU and compare (a minute)")
     doctor.add_argument("--only", help="with --course: lessons by number or name, separated by commas: 02,05")
     doctor.add_argument(
         "--jobs", type=int, default=min(os.cpu_count() or 1, 4), metavar="N", help="with --course: lessons at a time"
@@ -291,6 +305,12 @@ def _reference(options: argparse.Namespace) -> int:
         from eigenlib.deep_rooms import make_reference
 
         make_reference()
+    elif options.name == "atari_evidence":
+        from eigenlib.atari import evidence
+
+        evidence.make_reference(threads="auto", precision="auto")
+        print(f"Stored: {evidence.RESULTS}")
+        return 0
     elif options.name.startswith("atari_"):
         from eigenlib.atari import studies
 
@@ -310,9 +330,12 @@ def _atari(options: argparse.Namespace) -> int:
         raise UsageProblem(f"There is no step {options.step!r}; the steps are {', '.join(pipeline.STEPS)}.")
     if options.processes < 1:
         raise UsageProblem(f"--processes must be at least 1, got {options.processes}.")
-    amounts = {
-        name: getattr(options, name) for name in ("samples", "passes", "refine_passes", "rows", "purposes", "steps")
-    }
+    if options.threads is not None and options.threads < 1:
+        raise UsageProblem(f"--threads must be at least 1, got {options.threads}.")
+    if options.precision not in ("auto", "fp32", "bf16"):
+        raise UsageProblem(f"--precision must be auto, fp32 or bf16, got {options.precision!r}.")
+    names = ("samples", "passes", "refine_passes", "rows", "purposes", "steps", "threads", "precision")
+    amounts = {name: getattr(options, name) for name in names}
     job = pipeline.prepare(
         options.game, options.preset, seed=options.seed, device=options.device, out=options.out, **amounts
     )
@@ -333,8 +356,13 @@ def _doctor(options: argparse.Namespace) -> int:
     if options.only is not None and not options.course:
         raise UsageProblem("--only chooses lessons for --course: add --course.")
     chosen = lessons(_words(options.only)) if options.course else []
+    findings = examine()
+    if options.gpu:
+        from eigenlib.atari.selftest import examine_gpu
+
+        findings = itertools.chain(findings, examine_gpu())
     worst = "ok"
-    for finding in examine():
+    for finding in findings:
         advice = f"\n          → {finding.advice}" if finding.advice else ""
         print(f"{finding.status:8}  {finding.name}: {finding.what}{advice}", flush=True)
         worst = max(worst, finding.status, key=["ok", "warning", "error"].index)

@@ -46,6 +46,12 @@ PENDING: tuple[tuple[str, str], ...] = ()
 
 # Public by name, but given nothing that a user has typed: each with the way on which a user's values do reach it.
 MACHINERY = {
+    "atari.diagnosis.": "measures of the experiment in evidence, on arrays that it made",
+    "atari.evidence.": "steps of one experiment, whose settings stand in its file",
+    "atari.selftest.": "eigenlib doctor --gpu, below",
+    "atari.subgoals.": "a null of the experiment in evidence, on places that it found",
+    "atari.training.faster_precision": "takes what train has checked",
+    "atari.verdicts.": "verdicts of the experiment in evidence, on its own results",
     "cli.": "the command line, fuzzed as such below",
     "doctor.": "takes nothing, or what the command line has checked",
     "editions.": "eigenlib student, below",
@@ -511,6 +517,8 @@ COMMANDS = {  # option: (what it may be given, whether any word will do)
         "--device": ("cpu", False),
         "--out": ("given/job", True),
         "--seed": ("3", False),
+        "--precision": ("fp32", False),
+        "--threads": ("1", False),
         "--processes": ("1", False),
         "--samples": ("50", False),
         "--passes": ("1", False),

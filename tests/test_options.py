@@ -559,6 +559,8 @@ def test_stains_are_where_the_option_was_and_darkest_where_it_stayed():
         (["collect", "freeway", "--seed", "-1"], ["seed", "-1"]),
         (["collect", "freeway", "--processes", "0"], ["--processes"]),
         (["train", "freeway", "--device", "abacus"], ["'abacus'"]),
+        (["train", "freeway", "--threads", "0"], ["--threads must be at least 1, got 0"]),
+        (["train", "freeway", "--precision", "half"], ["--precision must be auto, fp32 or bf16, got 'half'"]),
         (["train", "freeway"], ["eigenlib atari collect freeway"]),
         (["discover", "freeway"], ["eigenlib atari train freeway"]),
         (["show", "freeway"], ["atari discover"]),
@@ -571,6 +573,16 @@ def test_what_cannot_be_is_one_sentence(capsys, tmp_path, arguments, says):
     assert text.count("\n") == 0
     assert all(word in text for word in says)
     assert not (tmp_path / "job").exists()
+
+
+def test_threads_and_precision_reach_the_training(done, monkeypatch):
+    asked = []
+    monkeypatch.setattr(
+        pipeline.training, "train", lambda *_, **ways: asked.append((ways["threads"], ways["precision"]))
+    )
+    for more in ([], ["--threads", "3"], ["--precision", "bf16"]):
+        assert main(["atari", "train", "freeway", "--preset", "quick", "--out", str(done), *SMALL, *more]) == 0
+    assert asked == [("auto", "auto"), (3, "auto"), ("auto", "bf16")]
 
 
 def test_another_amount_in_the_same_folder_is_refused(done, capsys):

@@ -17,8 +17,8 @@ import pytest
 import torch
 from shared import free_port
 
-from eigenlib.atari import checkpoints
-from eigenlib.atari.dataset import Dataset
+from eigenlib.atari import checkpoints, machine, training
+from eigenlib.atari.dataset import Dataset, collect
 from eigenlib.atari.learning import (
     FeatureBatches,
     FrameBatches,
@@ -258,21 +258,24 @@ class Stop(Exception):
     pass
 
 
+def stop_before(moment: int, patch) -> None:
+    """Raise Stop instead of the update after `moment` of them."""
+    done, original = [], Learner.update
+
+    def update(self, *batch):
+        if len(done) == moment:
+            raise Stop
+        done.append(1)
+        return original(self, *batch)
+
+    patch.setattr(Learner, "update", update)
+
+
 @pytest.mark.parametrize("moment", [0, 1, 5, 7, 13, 14, 15, 17, 22])
 def test_stopped_before_any_update_the_run_ends_the_same(tmp_path, whole, moment, monkeypatch):
     """The same at chosen moments, before and after a renewal of the target, a pass, and the change of phase."""
-    done = 0
-
-    def update(self, *batch):
-        nonlocal done
-        if done == moment:
-            raise Stop
-        done += 1
-        return original(self, *batch)
-
-    original = Learner.update
     with monkeypatch.context() as patch:
-        patch.setattr(Learner, "update", update)
+        stop_before(moment, patch)
         with pytest.raises(Stop):
             quiet(corridor(), SMALL_RUN, tmp_path / "stopped", checkpoint_seconds=0.0)
     assert progress_of(tmp_path / "stopped") == moment
@@ -325,6 +328,138 @@ def test_other_data_are_refused(tmp_path):
 def test_the_same_seed_is_the_same_run_and_another_is_not(tmp_path, whole):
     assert same(quiet(corridor(), SMALL_RUN, tmp_path / "same"), whole)
     assert not same(quiet(corridor(), replace(SMALL_RUN, seed=1), tmp_path / "other"), whole)
+
+
+# --- faster, and the same --------------------------------------------------------------------------------------------
+
+
+def plain_loop(dataset, config: Config) -> DeepSR:
+    """The joint passes written out: no autocast, no layout, no bookkeeping."""
+    network = DeepSR(dataset.n_actions, config.sizes, *image_statistics(dataset.frames, "deviation", config.floor))
+    target = DeepSR(dataset.n_actions, config.sizes, network.mean, network.scale).requires_grad_(False)
+    optimiser = torch.optim.RMSprop(network.parameters(), lr=config.step_size, alpha=config.decay, eps=config.epsilon)
+    update, objective = 0, Objective(network, target, config.gamma)
+    for number in range(config.passes):
+        order = np.random.default_rng([config.seed, 0, number]).permutation(dataset.transitions)
+        for k in range(len(order) // config.batch):
+            if update % config.target_period == 0:
+                target.load_state_dict(network.state_dict())
+            rows = order[k * config.batch : (k + 1) * config.batch]
+            now, then = (torch.from_numpy(dataset.frames[r]) for r in (rows, rows + 1))
+            actions = torch.from_numpy(dataset.actions[rows].astype(np.int64))
+            follows = torch.from_numpy(1.0 - np.isin(dataset.ends[rows], (1, 2)).astype(np.float32))
+            optimiser.zero_grad()
+            objective(now, actions, then, follows).sum().backward()
+            optimiser.step()
+            update += 1
+    return network
+
+
+def test_fp32_is_the_plain_loop_bit_for_bit(tmp_path):
+    config = replace(SMALL_RUN, refine_passes=0)
+    trained = quiet(corridor(), config, tmp_path, precision="fp32").network.state_dict()
+    with machine.threads(1):
+        plain = plain_loop(corridor(), config).state_dict()
+    assert all(torch.equal(trained[name], plain[name]) for name in plain)
+
+
+def test_bf16_is_another_rounding_of_the_same_learning(tmp_path, monkeypatch):
+    """Weights stay float32; after a pass over a game's frames the prediction of unseen ones is as good within 1 %."""
+    losses, game, kinds, predict = {}, "montezuma_revenge", set(), DeepSR.predict
+    monkeypatch.setattr(
+        DeepSR, "predict", lambda self, phi, actions: kinds.add(phi.dtype) or predict(self, phi, actions)
+    )
+    data = collect(game, 1500, tmp_path / "data", progress=False)
+    unseen = collect(game, 400, tmp_path / "unseen", seed=1, progress=False)
+    config = Config(Sizes(8, 64, 128), 0.9, passes=1, target_period=20, log_every=10)
+    batch = FrameBatches(unseen, True, torch.device("cpu"))(unseen.transitions)
+    for precision in ("fp32", "bf16"):
+        network = quiet(data, config, tmp_path / precision, precision=precision).network
+        assert kinds == {torch.bfloat16 if precision == "bf16" else torch.float32}
+        kinds.clear()
+        assert all(tensor.dtype == torch.float32 for tensor in network.state_dict().values())
+        assert network.conv2.weight.is_contiguous(memory_format=torch.channels_last) == (precision == "bf16")
+        with torch.no_grad():
+            losses[precision] = Objective(network, network, 0.9, "reconstruction")(*batch).sum().item()
+        kinds.clear()
+    assert losses["bf16"] != losses["fp32"]
+    assert abs(losses["bf16"] / losses["fp32"] - 1) < 0.01
+
+
+STEADY_RUN = replace(SMALL_RUN, step_size=1e-4)  # with larger steps L_SR of so small a run grows without limit
+
+
+@pytest.mark.parametrize("moment", [1, 13, 17])
+def test_in_bf16_a_stopped_run_ends_the_same(tmp_path, moment, monkeypatch):
+    """In both phases; and the precision of a run is kept without being asked for again."""
+    whole = quiet(corridor(), STEADY_RUN, tmp_path / "whole", precision="bf16")
+    with monkeypatch.context() as patch:
+        stop_before(moment, patch)
+        with pytest.raises(Stop):
+            quiet(corridor(), STEADY_RUN, tmp_path / "stopped", checkpoint_seconds=0.0, precision="bf16")
+    assert progress_of(tmp_path / "stopped") == moment
+    monkeypatch.setattr(training, "faster_precision", lambda *_: pytest.fail("the precision was decided again"))
+    resumed = quiet(corridor(), STEADY_RUN, tmp_path / "stopped", precision="auto")
+    assert same(resumed, whole)
+    assert resumed.about["precision"] == "bf16"
+
+
+def test_the_precision_is_decided_once_and_recorded(tmp_path, monkeypatch):
+    for precision in ("fp32", "bf16"):
+        asked = []
+        monkeypatch.setattr(training, "faster_precision", lambda *sizes, p=precision, a=asked: a.append(sizes) or p)
+        run = quiet(corridor(), STEADY_RUN, tmp_path / precision, precision="auto")
+        assert run.about["precision"] == load_run(tmp_path / precision).about["precision"] == precision
+        assert same(run, quiet(corridor(), STEADY_RUN, tmp_path / f"{precision} by name", precision=precision))
+        quiet(corridor(), STEADY_RUN, tmp_path / precision, precision="auto")
+        assert asked == [(2, TINY, 8)]
+    with pytest.raises(ValueError, match=r"holds a run in bf16, not in fp32: choose another folder"):
+        quiet(corridor(), STEADY_RUN, tmp_path / "bf16", precision="fp32")
+    with pytest.raises(ValueError, match=r"precision must be 'auto', 'fp32' or 'bf16', got 'half'"):
+        quiet(corridor(), STEADY_RUN, tmp_path / "half", precision="half")
+
+
+@pytest.mark.parametrize(
+    ("fp32", "bf16", "chosen"), [(1.0, 0.5, "bf16"), (1.0, 0.95, "fp32"), (1.0, 1.5, "fp32"), (1.0, 9.0, "fp32")]
+)
+def test_bf16_is_taken_where_it_pays(fp32, bf16, chosen, monkeypatch):
+    """On a clock that charges each update what it is told to; a slow imitation is tried once only."""
+    clock, updates = [0.0], []
+
+    def update(self, *batch):
+        updates.append(self.bfloat16)
+        clock[0] += bf16 if self.bfloat16 else fp32
+
+    monkeypatch.setattr(Learner, "update", update)
+    monkeypatch.setattr(training.time, "perf_counter", lambda: clock[0])
+    assert training.faster_precision(2, TINY, 8) == chosen
+    assert len(updates) == (2 if bf16 > 2 * fp32 else 8)
+
+
+def test_threads_are_those_of_free_cores_and_are_kept(tmp_path, monkeypatch):
+    monkeypatch.setattr(machine, "cores", lambda: 4)
+    for load, free in ((0.2, 4), (2.6, 1), (1.4, 3), (40.0, 1)):
+        monkeypatch.setattr(machine.psutil, "getloadavg", lambda load=load: (load, 0.0, 0.0))
+        assert machine.free_cores() == free
+    config = replace(SMALL_RUN, passes=1, refine_passes=0)
+    run = train(corridor(), config, tmp_path, device="cpu", progress=False, threads="auto", until=8)
+    assert run.about["threads"] == 1
+    monkeypatch.setattr(machine.psutil, "getloadavg", lambda: (0.0, 0.0, 0.0))
+    assert train(corridor(), config, tmp_path, device="cpu", progress=False, threads="auto").about["threads"] == 1
+
+
+def test_a_run_can_be_taken_in_stages(tmp_path, whole):
+    """`until` stops after a whole entry of the history, and what goes on from there is the whole run."""
+    for until, update, finished in ((1, 1, False), (8, 1, False), (9, 2, False), (112, 14, False), (113, 23, True)):
+        run = quiet(corridor(), SMALL_RUN, tmp_path, until=until)
+        assert (run.about["update"], run.finished) == (update, finished)
+        assert load_run(tmp_path).finished == finished
+    assert same(run, whole)
+    np.testing.assert_array_equal(run.history["successor"], whole.history["successor"])
+    coarse = quiet(corridor(), replace(SMALL_RUN, log_every=5), tmp_path / "coarse", until=9)
+    assert coarse.about["update"] == 5
+    with pytest.raises(ValueError, match="until must be a whole number of at least 1"):
+        quiet(corridor(), SMALL_RUN, tmp_path, until=0)
 
 
 # --- training that goes astray --------------------------------------------------------------------------------------

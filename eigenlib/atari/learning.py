@@ -9,6 +9,7 @@ how the losses are weighted against each other, or whether they are summed or av
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -80,11 +81,21 @@ class Learner:
     """RMSProp on an objective: `update` is one step on one batch, `tensors` all that the next step depends on.
 
     objective: Objective or Refinement, possibly compiled or distributed; network and target: the two inside it.
+    precision: "fp32", or "bf16" for products in bfloat16; weights, losses and RMSProp are float32 either way.
     """
 
-    def __init__(self, objective: nn.Module, network: DeepSR, target: DeepSR, step_size=1e-4, decay=0.99, epsilon=1e-8):
+    def __init__(
+        self,
+        objective: nn.Module,
+        network: DeepSR,
+        target: DeepSR,
+        step_size: float = 1e-4,
+        decay: float = 0.99,
+        epsilon: float = 1e-8,
+        precision: str = "fp32",
+    ):
         self.objective, self.network, self.target = objective, network, target
-        self.bfloat16 = network.mean.device.type == "cuda"
+        self.device, self.bfloat16 = network.mean.device.type, precision == "bf16"
         self.trained = {name: weights for name, weights in network.named_parameters() if weights.requires_grad}
         parameters = list(self.trained.values())
         self.optimiser = torch.optim.RMSprop(parameters, lr=step_size, alpha=decay, eps=epsilon, foreach=True)
@@ -92,7 +103,7 @@ class Learner:
     def update(self, *batch: torch.Tensor) -> torch.Tensor:
         """One step down L = L_RE + L_SR; returns the two losses before it, (2,)."""
         self.optimiser.zero_grad(set_to_none=True)
-        with torch.autocast("cuda", torch.bfloat16, enabled=self.bfloat16):
+        with torch.autocast(self.device, torch.bfloat16) if self.bfloat16 else nullcontext():
             losses = self.objective(*batch)
         losses.sum().backward()
         self.optimiser.step()

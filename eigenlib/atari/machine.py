@@ -1,4 +1,4 @@
-"""The machine a training run has: its device, cores, processes and memory. None of it changes what is learned."""
+"""The machine a training run has: device, cores, processes, memory. None of it changes what is learned, rounding aside."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ def choose_device(name: str = "auto") -> torch.device:
     return torch.device(kind)
 
 
-def placed(network: DeepSR, device: torch.device) -> DeepSR:
-    """On the device, and on CUDA with channels last, which its convolutions in bfloat16 want."""
+def placed(network: DeepSR, device: torch.device, precision: str) -> DeepSR:
+    """On the device, and for bf16 with channels last, which convolutions in bfloat16 want; the weights stay float32."""
     network = network.to(device)
-    if device.type == "cuda":
+    if precision == "bf16":
         for weights in network.parameters():
             if weights.dim() == 4:
                 weights.data = weights.data.contiguous(memory_format=torch.channels_last)
@@ -101,6 +101,11 @@ def threads(count: int | None = None) -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
+
+
+def free_cores() -> int:
+    """Cores that no other program keeps busy, at least one: threads that wait for a core wait for one another."""
+    return max(1, cores() - round(psutil.getloadavg()[0]))
 
 
 def cores() -> int:

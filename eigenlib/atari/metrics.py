@@ -109,12 +109,22 @@ def deaths(lives: np.ndarray) -> np.ndarray:
     return (np.diff(_require.wholes(lives, "lives", ("K", "T+1")), axis=1) < 0).sum(axis=1)
 
 
+def _require_trajectories(trajectories) -> None:
+    if not all(hasattr(trajectories, part) for part in ("positions", "rooms", "lives")):
+        raise ValueError(f"trajectories must be what follow() gives, got {_require.shown(trajectories)}.")
+
+
+def unharmed(trajectories) -> np.ndarray:
+    """Whether an option loses no life in the last half of its steps, in which `purposeful` looks at it: (K,)."""
+    _require_trajectories(trajectories)
+    half = trajectories.lives.shape[1] // 2
+    return deaths(trajectories.lives[:, -half - 1 :]) == 0
+
+
 def behaviour(trajectories, staying: float = 0.8, away: float = 2 * CELL) -> dict[str, np.ndarray]:
     """What each option does: ends (K, 3) as x, y, room; stays (K,), `purposeful`'s share; deaths (K,); goes (K,), whether
     it ends more than `away` pixels from where it started and stays there for `staying` of the late steps."""
-    for part in ("positions", "rooms", "lives"):
-        if not hasattr(trajectories, part):
-            raise ValueError(f"trajectories must be what follow() gives, got {_require.shown(trajectories)}.")
+    _require_trajectories(trajectories)
     staying, away = _require.real(staying, "staying", 0, 1), _require.real(away, "away", 0)
     found = [purposeful(*track) for track in zip(trajectories.positions, trajectories.rooms, strict=True)]
     stays, ends = np.array([share for share, _ in found]), np.array([end for _, end in found]).reshape(-1, 3)

@@ -59,6 +59,8 @@ class Job:
     seed: int
     device: str
     out: Path
+    threads: int | None = None  # of PyTorch on a CPU; None: as many as there are free cores
+    precision: Any = "auto"
 
     def world(self) -> Emulator:
         return Emulator(self.game, seed=self.seed)
@@ -95,6 +97,8 @@ def prepare(
     seed: int = 0,
     device: str = "auto",
     out: Path | str | None = None,
+    threads: int | None = None,
+    precision: str = "auto",
     **amounts,
 ) -> Job:
     """A job, or one sentence about what is wrong with it. amounts: entries of Preset or Config other than the preset's."""
@@ -111,9 +115,12 @@ def prepare(
     chosen = PRESETS[preset]._replace(**{name: changed[name] for name in set(changed) - learning})
     config = replace(chosen.config, seed=seed, **{name: changed[name] for name in learning})
     training.choose_device(device)
+    _require.choice(precision, "precision", training.PRECISIONS)
+    if threads is not None:
+        threads = _require.whole(threads, "threads", 1, 1024)
     game = game_name(game)
     folder = Path(out) if out is not None else _folder(game, preset, seed)
-    return Job(game, preset, chosen._replace(config=config), seed, device, folder)
+    return Job(game, preset, chosen._replace(config=config), seed, device, folder, threads, precision)
 
 
 def collect(job: Job, processes: int = 1, progress: bool = True) -> datasets.Dataset:
@@ -128,7 +135,15 @@ def train(job: Job, processes: int = 1, progress: bool = True) -> training.Run:
     if not (job.out / "data" / "about.json").is_file():
         raise FileNotFoundError(f"There is nothing to train on in {job.out}: first run {job.command('collect')}.")
     data = datasets.open_dataset(job.out / "data", verify=False)
-    return training.train(data, job.amounts.config, job.out / "network", device=job.device, progress=progress)
+    return training.train(
+        data,
+        job.amounts.config,
+        job.out / "network",
+        device=job.device,
+        progress=progress,
+        threads=job.threads or "auto",
+        precision=job.precision,
+    )
 
 
 def show(job: Job, processes: int = 1) -> Path:

@@ -5,7 +5,8 @@ and the SR estimator alone goes on (`refine_passes`). As its gradient never reac
 policy on fixed features, and costs a small part of a joint pass.
 
 Everything random is a function of the seed and of the number of the pass, so a run that was killed and started again ends
-with the same weights, bit for bit on a CPU with as many threads, as one that was not.
+with the same weights, bit for bit on a CPU with as many threads, as one that was not. What a measurement of the machine
+decides, precision and threads, is decided when a run begins, is part of its description, and holds until its end.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import asdict, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -35,7 +36,7 @@ from eigenlib.atari.learning import (
     image_statistics,
 )
 from eigenlib.atari.machine import choose_device
-from eigenlib.atari.network import DeepSR, require_sizes
+from eigenlib.atari.network import SIDE, DeepSR, require_sizes
 from eigenlib.atari.runs import (
     Config,
     Run,
@@ -53,6 +54,8 @@ from eigenlib.reference import alone_in
 __all__ = ["Config", "Run", "choose_device", "export_weights", "load_network", "load_run", "train"]
 
 MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")  # of torch.compile
+PRECISIONS = ("auto", "fp32", "bf16")
+PAYS = 1.1  # times as fast: what bfloat16 must be before "auto" takes it
 EXPLOSION = 1e3  # times the median of the last entries of the history: no loss of a run that goes well comes near it
 
 
@@ -63,18 +66,24 @@ def train(
     *,
     device: str = "auto",
     progress: bool = True,
-    threads: int | None = None,
+    threads: int | Literal["auto"] | None = None,
+    precision: Literal["auto", "fp32", "bf16"] = "fp32",
     compile: str | bool = "auto",
     checkpoint_seconds: float = 120.0,
+    until: int | None = None,
 ) -> Run:
     """Train, or go on training what `folder` holds (Fig. 2, §4.2; notebook 09).
 
     dataset: frames (R, 84, 84) uint8, actions (R,), ends (R,), n_actions, transitions (N,): see eigenlib.atari.dataset.
     folder: keeps the checkpoint. A finished run is returned as it is; one of other settings or data is refused.
-    threads: of PyTorch on a CPU, for the time of the call; None is one for each core.
+    threads: of PyTorch on a CPU, for the time of the call; None is one for each core, "auto" one for each that is free.
+    precision: "bf16" multiplies in bfloat16 and keeps weights in float32; "auto" takes it on CUDA, and on a CPU where a
+        few updates in turns are PAYS times as fast with it. "auto", here and for threads, is decided once for each run.
     compile: whether torch.compile makes one program of the losses, or in which of its modes, such as "reduce-overhead";
         "auto" does so on CUDA only.
     checkpoint_seconds: how often to write a checkpoint, after the next whole entry of the history.
+    until: stop before the end, with the first whole entry of the history by which the joint passes have seen so many
+        samples; what is returned is then not finished, and another call goes on.
     Started by torchrun, each process takes its share of every batch, and the first one writes.
     """
     metrics.require_dataset(dataset)
@@ -85,13 +94,21 @@ def train(
     compile = compile if isinstance(compile, bool) else _require.choice(compile, "compile", ("auto", *MODES))
     checkpoint_seconds = _require.real(checkpoint_seconds, "checkpoint_seconds", 0)
     place = choose_device(device)
+    _require.choice(precision, "precision", PRECISIONS)
+    if until is not None:
+        until = _require.whole(until, "until", 1)
+    begun = _begun(folder)
+    if isinstance(threads, str) and threads == "auto":
+        threads = begun.get("threads") or machine.free_cores()
     with (
         machine.threads(threads),
         machine.kept_memory(),
         machine.processes(place) as (rank, world),
         alone_in(Path(folder)) if rank == 0 else nullcontext(),
     ):
-        return _Trainer(dataset, config, Path(folder), place, rank, world, compile).run(progress, checkpoint_seconds)
+        trainer = _Trainer(dataset, config, Path(folder), place, rank, world, compile)
+        trainer.choose_precision(precision, begun)
+        return trainer.run(progress, checkpoint_seconds, until)
 
 
 class _Trainer:
@@ -113,27 +130,56 @@ class _Trainer:
         self.update, self.seconds = 0, 0.0
         self.history: list[list[float | None]] = []
         self.fingerprint = fingerprint(dataset)
+        self.precision, self.threads = "fp32", torch.get_num_threads()
 
-    def run(self, progress: bool, checkpoint_seconds: float) -> Run:
+    def choose_precision(self, wanted: str, begun: dict[str, Any]) -> None:
+        """What the run was begun with; for a new one what is wanted, or what pays."""
+        # runs of the first edition do not say: they were in bfloat16 on CUDA
+        kept = begun.get("precision", "bf16" if self.device.type == "cuda" else "fp32") if begun else None
+        if kept not in (None, "fp32", "bf16"):
+            raise ValueError(
+                f"{self.folder} holds a run in a precision that this version does not know: train it again."
+            )
+        if kept and wanted not in ("auto", kept):
+            raise ValueError(f"{self.folder} holds a run in {kept}, not in {wanted}: choose another folder.")
+        chosen = [kept or wanted]
+        if chosen == ["auto"]:
+            chosen = ["bf16" if self.device.type == "cuda" else "fp32"]
+            if self.device.type == "cpu" and self.rank == 0:
+                chosen = [faster_precision(self.dataset.n_actions, self.config.sizes, self.config.batch)]
+            if self.world > 1:
+                distributed.broadcast_object_list(chosen)
+        self.precision = chosen[0]
+
+    def run(self, progress: bool, checkpoint_seconds: float, until: int | None = None) -> Run:
         saved, about = self._resume()
         if saved is None:
             mean, scale = image_statistics(self.dataset.frames, self.config.normalisation, self.config.floor)
             network = DeepSR(self.dataset.n_actions, self.config.sizes, mean, scale, seed=self.config.seed)
         else:
             network = network_of(about, part_of(saved, "network."), self.folder)
-        network = machine.placed(network, self.device)
+        network = machine.placed(network, self.device, self.precision)
         if saved is None:
             self._write({f"network.{name}": tensor for name, tensor in network.state_dict().items()})
         hidden = not progress or self.rank > 0
-        with tqdm(total=self.total, initial=self.update, disable=hidden, desc="DeepSR", unit=" updates") as bar:
+        stop = self.total if until is None else min(self._whole_entry(until), self.total)
+        with tqdm(total=stop, initial=self.update, disable=hidden, desc="DeepSR", unit=" updates") as bar:
             for refine in (False, True):
-                if self.update < (self.total if refine else self.joint):
-                    saved = self._phase(network, saved, refine, bar, checkpoint_seconds)
+                if self.update < min(stop, self.total if refine else self.joint):
+                    saved = self._phase(network, saved, refine, bar, checkpoint_seconds, stop)
         network.requires_grad_(True)
-        return Run(network.eval(), self.config, columns_of(self.history), True, self._about())
+        return Run(network.eval(), self.config, columns_of(self.history), self.update == self.total, self._about())
 
-    def _phase(self, network: DeepSR, saved, refine: bool, bar, checkpoint_seconds: float) -> dict[str, torch.Tensor]:
-        """All updates with both losses, or all that refine ψ, from and to all that the next update depends on."""
+    def _whole_entry(self, samples: int) -> int:
+        """The update that ends the first entry of the history by which so many samples were seen, or the joint passes."""
+        entry = self.config.log_every * self.config.batch
+        stop = -(-samples // entry) * self.config.log_every
+        return stop if stop < self.joint else self.joint if samples <= self.joint * self.config.batch else self.total
+
+    def _phase(
+        self, network: DeepSR, saved, refine: bool, bar, checkpoint_seconds: float, stop: int
+    ) -> dict[str, torch.Tensor]:
+        """Updates with both losses, or those that refine ψ, up to `stop`, from and to all that the next one depends on."""
         config = self.config
         first, last = (self.joint, self.total) if refine else (0, self.joint)
         size = self.refine_batch if refine else config.batch
@@ -149,7 +195,7 @@ class _Trainer:
         share = slice(self.rank * size // self.world, (self.rank + 1) * size // self.world)
         losses, shuffled, per_pass = [], -1, len(self.rows) // size
         before, written = time.perf_counter() - self.seconds, time.perf_counter()
-        while self.update < last:
+        while self.update < min(last, stop):
             number, k = divmod(self.update - first, per_pass)
             if number != shuffled:
                 order = np.random.default_rng([config.seed, refine, number]).permutation(self.rows)
@@ -165,7 +211,7 @@ class _Trainer:
                 self.seconds = time.perf_counter() - before
                 self._log(torch.stack(losses), refine, bar)
                 losses = []
-                if self.update == last or time.perf_counter() - written >= checkpoint_seconds:
+                if self.update in (last, stop) or time.perf_counter() - written >= checkpoint_seconds:
                     self._write(learner.tensors())
                     written = time.perf_counter()
         return learner.tensors()
@@ -173,7 +219,8 @@ class _Trainer:
     def _learner(self, network: DeepSR, refine: bool) -> Learner:
         config = self.config
         choose_trained(network, config.losses, config.stop_gradient, refine)
-        target = machine.placed(DeepSR(network.n_actions, network.sizes, network.mean, network.scale), self.device)
+        target = DeepSR(network.n_actions, network.sizes, network.mean, network.scale)
+        target = machine.placed(target, self.device, self.precision)
         target.requires_grad_(False)
         objective: nn.Module = (
             Refinement(network, target, config.gamma)
@@ -185,7 +232,7 @@ class _Trainer:
         if self.world > 1:  # averages the gradients of all processes
             ids = [self.device.index] if self.device.type == "cuda" else None
             objective = nn.parallel.DistributedDataParallel(objective, device_ids=ids, forward_sync_buffers=False)
-        return Learner(objective, network, target, config.step_size, config.decay, config.epsilon)
+        return Learner(objective, network, target, config.step_size, config.decay, config.epsilon, self.precision)
 
     def _log(self, losses: torch.Tensor, refine: bool, bar) -> None:
         """Enter the mean losses of the last updates, (K, 2), into the history; stop where they make no sense."""
@@ -214,7 +261,8 @@ class _Trainer:
         sizes = list(require_sizes(self.config.sizes))
         world = {"n_actions": int(self.dataset.n_actions), "sizes": sizes, "dataset": self.fingerprint}
         state = {"update": self.update, "finished": self.update == self.total, "history": self.history}
-        return {"format": 1, "torch": torch.__version__} | world | {"config": asdict(self.config)} | state
+        ways = {"precision": self.precision, "threads": self.threads}
+        return {"format": 1, "torch": torch.__version__} | ways | world | {"config": asdict(self.config)} | state
 
     def _write(self, tensors: dict[str, torch.Tensor]) -> None:
         if self.rank == 0:
@@ -240,6 +288,34 @@ class _Trainer:
         if self.world > 1:
             distributed.barrier()  # nobody writes before everybody has read
         return saved, about
+
+
+def faster_precision(n_actions: int, sizes: Any, batch: int, rounds: int = 3) -> str:
+    """ "bf16" where an update on this CPU is PAYS times as fast with it, else "fp32": timed in turns, best times count."""
+    updates, best = {}, {"fp32": np.inf, "bf16": np.inf}
+    for precision in best:
+        network, target = (machine.placed(DeepSR(n_actions, sizes), torch.device("cpu"), precision) for _ in range(2))
+        objective = Objective(network, target.requires_grad_(False), 0.9)
+        updates[precision] = Learner(objective, network, target, precision=precision).update
+    noise = torch.randint(256, (2, batch, SIDE, SIDE), dtype=torch.uint8, generator=torch.Generator().manual_seed(0))
+    transitions = noise[0], torch.arange(batch) % n_actions, noise[1], torch.ones(batch)
+    for number in range(rounds + 1):
+        taken = {}
+        for precision, update in updates.items():
+            before = time.perf_counter()
+            update(*transitions)
+            taken[precision] = time.perf_counter() - before
+        if taken["bf16"] > 2 * taken["fp32"]:  # a processor that only imitates bfloat16: do not wait for more of it
+            return "fp32"
+        if number:  # the first turn warms up
+            best = {precision: min(best[precision], taken[precision]) for precision in best}
+    return "bf16" if best["fp32"] >= PAYS * best["bf16"] else "fp32"
+
+
+def _begun(folder: Path) -> dict[str, Any]:
+    """The description of the run that a folder holds; empty without one."""
+    path = folder / checkpoints.DESCRIPTION
+    return checkpoints.read_description(path) if path.exists() else {}
 
 
 def fingerprint(dataset) -> str:
