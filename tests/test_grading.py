@@ -21,6 +21,8 @@ from eigenlib.exercises import all_exercises, sandbox
 from eigenlib.grading import grade
 from eigenlib.notebooks import lessons
 
+# In one process: the attacks watch the package's files, and one of these tests changes such a file for a moment.
+pytestmark = pytest.mark.xdist_group("grading")
 PARTLY = [
     GOOD,
     "my_successor = lambda T, gamma: np.linalg.inv(np.eye(len(T)) - gamma * T).T",

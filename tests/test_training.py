@@ -415,7 +415,7 @@ def test_the_precision_is_decided_once_and_recorded(tmp_path, monkeypatch):
         assert asked == [(2, TINY, 8)]
     with pytest.raises(ValueError, match=r"holds a run in bf16, not in fp32: choose another folder"):
         quiet(corridor(), STEADY_RUN, tmp_path / "bf16", precision="fp32")
-    with pytest.raises(ValueError, match=r"precision must be 'auto', 'fp32' or 'bf16', got 'half'"):
+    with pytest.raises(ValueError, match=r"precision must be one of 'auto', 'fp32', 'bf16', got 'half'"):
         quiet(corridor(), STEADY_RUN, tmp_path / "half", precision="half")
 
 
@@ -458,7 +458,7 @@ def test_a_run_can_be_taken_in_stages(tmp_path, whole):
     np.testing.assert_array_equal(run.history["successor"], whole.history["successor"])
     coarse = quiet(corridor(), replace(SMALL_RUN, log_every=5), tmp_path / "coarse", until=9)
     assert coarse.about["update"] == 5
-    with pytest.raises(ValueError, match="until must be a whole number of at least 1"):
+    with pytest.raises(ValueError, match="until must be at least 1, got 0"):
         quiet(corridor(), SMALL_RUN, tmp_path, until=0)
 
 
