@@ -1,0 +1,490 @@
+// The mathematics of eigenlib once more, for pages in which no Python runs: the explorers of notebooks and report.
+//
+// One classic script without dependencies; everything is in `kernel`. Names, order of states and actions, tie rules, canonical
+// basis and signs are eigenlib's, and tests/test_kernel.py compares the two on random mazes. What differs: worlds do not slip
+// here, and eigenvectors are those of maps without one-way doors, where T is symmetric.
+//
+//   world    = parse(text)                 n states; next[4s + a] the state that action a (up, right, down, left) leads to
+//   vectors  = arrays of n numbers         matrices = arrays of n such rows        random = () => a number in [0, 1)
+//   option   = a policy, n actions, −1 where the option ends; it may start wherever it does not end
+
+const kernel = (() => {
+  const MOVES = [[-1, 0], [0, 1], [1, 0], [0, -1]], ARROWS = "^>v<";
+  const NAMES = "ABCDEFGHIJKLMNOPQRSTUVWYZ", TIE = 1e-6, ROUNDING = 1e-12, SAME = 1e-8, ZERO = 1e-9, EPS = 2 ** -52;
+
+  const isWall = (mark) => mark === "X" || mark === "#";
+  const range = (n) => Array.from({ length: n }, (_, i) => i);
+  // The loops that take all the time, small, so that a browser compiles them early: Σ xᵢyᵢ, and x ← x + share y, from i to j.
+  const dot = (x, y, from = 0, to = x.length) => { let sum = 0; for (let i = from; i < to; i++) sum += x[i] * y[i]; return sum; };
+  const add = (x, share, y, from = 0, to = x.length) => { for (let i = from; i < to; i++) x[i] += share * y[i]; };
+  const sum = (x, from = 0, to = x.length) => { let total = 0; for (let i = from; i < to; i++) total += x[i]; return total; };
+  const largest = (x) => { let top = 0; for (const entry of x) top = Math.max(top, Math.abs(entry)); return top; };
+  const zeros = (n, m = n) => range(n).map(() => new Float64Array(m));
+
+  // --- worlds (gridworld.py) --------------------------------------------------------------------------------------------
+
+  // A map as a world, or an Error whose message says what is wrong, where, and what to do.
+  function parse(text) {
+    const rows = text.split("\n").map((line) => line.trim()).filter((line) => line), width = rows[0]?.length ?? 0;
+    if (!rows.some((row) => [...row].some((mark) => !isWall(mark)))) throw new Error("The map needs at least one free cell '.'.");
+    const at = rows.map(() => new Int32Array(width).fill(-1)), cells = [], marks = [], landmarks = {};
+    rows.forEach((row, r) => {
+      if (row.length !== width) throw new Error(`Line ${r + 1} of the map has ${row.length} characters but line 1 has ${width}: make all lines equally long.`);
+      [...row].forEach((mark, c) => {
+        if (isWall(mark)) return;
+        if (!`.${ARROWS}${NAMES}`.includes(mark)) throw new Error(`Unknown character '${mark}' at line ${r + 1}, column ${c + 1}: use X, '.', ^ > v < or a capital letter.`);
+        if (landmarks[mark] !== undefined) throw new Error(`The name '${mark}' stands twice, again at line ${r + 1}, column ${c + 1}.`);
+        if (NAMES.includes(mark)) landmarks[mark] = cells.length;
+        at[r][c] = cells.length;
+        cells.push([r, c]);
+        marks.push(mark);
+      });
+    });
+    const n = cells.length, next = new Int32Array(4 * n);
+    cells.forEach(([r, c], s) => MOVES.forEach(([down, right], a) => {
+      const there = at[r + down]?.[c + right] ?? -1, door = ARROWS.indexOf(marks[s]);
+      if (door === a && there < 0) throw new Error(`The one-way door '${marks[s]}' at line ${r + 1}, column ${c + 1} opens into a wall: turn it or open the wall.`);
+      next[4 * s + a] = there < 0 || (door >= 0 && door !== a) ? s : there;
+    }));
+    const doors = marks.some((mark) => ARROWS.includes(mark));
+    return { text: rows.join("\n"), rows, height: rows.length, width, n, at, cells, next, landmarks, doors };
+  }
+
+  // Is the map in one piece, ways taken in either direction?
+  function connected({ n, next }) {
+    const beside = range(n).map(() => []), seen = new Uint8Array(n).fill(1, 0, 1), open = [0];
+    next.forEach((t, i) => { beside[i >> 2].push(t); beside[t].push(i >> 2); });
+    while (open.length) for (const t of beside[open.pop()]) if (!seen[t]) { seen[t] = 1; open.push(t); }
+    return seen.every(Boolean);
+  }
+
+  // T[s][s′] of the uniform random policy; W[s][s′] with self-loops is 4T, without them 0 or 1 between neighbours.
+  function transitions({ n, next }) {
+    const T = zeros(n);
+    next.forEach((t, i) => { T[i >> 2][t] += 0.25; });
+    return T;
+  }
+  const adjacency = (world, loops = false) => transitions(world).map((row, s) => row.map((entry, t) => (s === t && !loops ? 0 : 4 * entry)));
+
+  // 𝓛 = D^-½ (D − W) D^-½ (§2.2).
+  function laplacian(W) {
+    const scale = W.map((row) => sum(row) ** -0.5);
+    return W.map((row, s) => row.map((entry, t) => (s === t ? 1 : 0) - scale[s] * entry * scale[t]));
+  }
+
+  // Random numbers that depend on their seed alone (sfc32; Doty-Humphrey, PractRand).
+  function generator(seed) {
+    let a = seed | 0, b = (seed / 2 ** 32) | 0, c = 0x9e3779b9, d = 1;
+    const random = () => {
+      const sum = (((a + b) | 0) + d) | 0;
+      d = (d + 1) | 0;
+      a = b ^ (b >>> 9);
+      b = (c + (c << 3)) | 0;
+      c = (((c << 21) | (c >>> 11)) + sum) | 0;
+      return (sum >>> 0) / 2 ** 32;
+    };
+    for (let i = 0; i < 15; i++) random();
+    return random;
+  }
+
+  function walk(world, start, steps, random) {
+    const path = [start];
+    for (let t = 0; t < steps; t++) path.push(world.next[4 * path[t] + Math.floor(4 * random())]);
+    return path;
+  }
+
+  // --- the successor representation (representation.py) -------------------------------------------------------------------
+
+  // Solver of (diagonal I − weight T) x = y, or of the transposed system. States lie row by row, so the matrix is a band as
+  // wide as the map, and it is diagonally dominant: elimination needs no pivoting. `solve.pivots` tell its inertia.
+  function banded({ n, next }, diagonal, weight, transposed = false) {
+    const b = next.reduce((most, t, i) => Math.max(most, Math.abs(t - (i >> 2))), 0), low = (i) => Math.max(0, i - b), high = (i) => Math.min(n, i + b + 1);
+    const M = zeros(n);
+    for (let s = 0; s < n; s++) M[s][s] = diagonal;
+    next.forEach((t, i) => { if (transposed) M[t][i >> 2] -= weight / 4; else M[i >> 2][t] -= weight / 4; });
+    for (let k = 0; k < n; k++) for (let i = k + 1; i < high(k); i++) if (M[i][k] !== 0) {
+      M[i][k] /= M[k][k];
+      add(M[i], -M[i][k], M[k], k + 1, high(k));
+    }
+    const pivots = M.map((row, i) => row[i]);
+    const solve = (y) => {
+      const x = y.slice();
+      for (let i = 0; i < n; i++) x[i] -= dot(M[i], x, low(i), i);
+      for (let i = n - 1; i >= 0; i--) x[i] = (x[i] - dot(M[i], x, i + 1, high(i))) / pivots[i];
+      return x;
+    };
+    return Object.assign(solve, { pivots });
+  }
+
+  const unit = (n, s) => { const x = new Float64Array(n); x[s] = 1; return x; };
+
+  // Rows of Ψ = (I − γT)⁻¹, exact: `const row = successors(world, gamma); row(s)`.
+  function successors(world, gamma) {
+    const solve = banded(world, 1, gamma, true);
+    return (s) => solve(unit(world.n, s));
+  }
+
+  // Some more episodes of Alg. 2, in place: Ψ̂[s] ← Ψ̂[s] + η (1{s} + γ Ψ̂[s′] − Ψ̂[s]). start: a state, −1 for a random one each.
+  function learnSuccessors({ n, next }, psi, episodes, { steps = 100, stepSize = 0.1, gamma = 0.9, start = -1, random }) {
+    for (let episode = 0; episode < episodes; episode++) {
+      let s = start < 0 ? Math.floor(n * random()) : start;
+      for (let t = 0; t < steps; t++) {
+        const ahead = next[4 * s + Math.floor(4 * random())], row = psi[s], other = psi[ahead];
+        for (let j = 0; j < n; j++) row[j] += stepSize * (gamma * other[j] - row[j]);
+        row[s] += stepSize;
+        s = ahead;
+      }
+    }
+    return psi;
+  }
+
+  // ‖Ψ̂ − Ψ‖ / ‖Ψ‖ (Frobenius).
+  function relativeError(estimate, exact) {
+    let off = 0, all = 0;
+    exact.forEach((row, s) => row.forEach((entry, t) => { off += (estimate[s][t] - entry) ** 2; all += entry ** 2; }));
+    return Math.sqrt(off / all);
+  }
+
+  // --- eigenvectors (eigenpurposes.py) ------------------------------------------------------------------------------------
+
+  // All eigenpairs of a symmetric matrix, in no order: Householder to tridiagonal form, then implicit QL.
+  function symmetricEigenpairs(matrix) {
+    const n = matrix.length, A = matrix.map((row) => row.slice()), mirrors = [], w = new Float64Array(n);
+    for (let k = 0; k < n - 2; k++) {
+      const v = new Float64Array(n);
+      for (let i = k + 1; i < n; i++) v[i] = A[i][k];
+      const norm = Math.sqrt(dot(v, v));
+      mirrors.push(v);
+      if (norm < 1e-300) { v.fill(0); continue; }
+      v[k + 1] += v[k + 1] < 0 ? -norm : norm;
+      const size = Math.sqrt(dot(v, v));
+      for (let i = k + 1; i < n; i++) v[i] /= size;
+      for (let i = k; i < n; i++) w[i] = dot(A[i], v, k + 1);
+      add(w, -dot(v, w, k), v, k);
+      for (let i = k; i < n; i++) { add(A[i], -2 * v[i], w, k); add(A[i], -2 * w[i], v, k); }
+    }
+    const d = A.map((row, i) => row[i]), e = A.map((_, i) => (i + 1 < n ? A[i + 1][i] : 0));
+    const Z = range(n).map((i) => unit(n, i)); // row i will hold vector i
+    for (let l = 0; l < n; l++) {
+      for (let turn = 0; turn < 60; turn++) {
+        let m = l;
+        while (m < n - 1 && Math.abs(e[m]) > 1e-16 * (Math.abs(d[m]) + Math.abs(d[m + 1]))) m++;
+        if (m === l) break;
+        sweep(d, e, Z, l, m);
+      }
+    }
+    for (const x of Z) for (let k = mirrors.length - 1; k >= 0; k--) add(x, -2 * dot(mirrors[k], x, k + 1), mirrors[k], k + 1);
+    return { values: d, vectors: Z };
+  }
+
+  // One implicit QL sweep over rows l to m of a tridiagonal matrix: diagonal d, beside it e; the vectors' rows turn along.
+  function sweep(d, e, Z, l, m) {
+    let g = (d[l + 1] - d[l]) / (2 * e[l]), r = Math.hypot(g, 1), s = 1, c = 1, p = 0;
+    g = d[m] - d[l] + e[l] / (g + (g < 0 ? -r : r));
+    for (let i = m - 1; i >= l; i--) {
+      const f = s * e[i], b = c * e[i];
+      r = Math.sqrt(f * f + g * g);
+      e[i + 1] = r;
+      if (r === 0) { d[i + 1] -= p; e[m] = 0; return; }
+      s = f / r;
+      c = g / r;
+      g = d[i + 1] - p;
+      r = (d[i] - g) * s + 2 * c * b;
+      p = s * r;
+      d[i + 1] = g + p;
+      g = c * r - b;
+      rotate(Z[i], Z[i + 1], c, s);
+    }
+    d[l] -= p;
+    e[l] = g;
+    e[m] = 0;
+  }
+  function rotate(low, high, c, s) {
+    for (let k = 0; k < low.length; k++) {
+      const z = high[k];
+      high[k] = s * low[k] + c * z;
+      low[k] = c * low[k] - s * z;
+    }
+  }
+
+  // The first `count` or some more eigenpairs of a symmetric T, or null where some may be missing. Lanczos with a block of four
+  // vectors, so that it meets a value's eigenvectors up to four times, on ((1 + δ) I − T)⁻¹, which tears the smooth end apart;
+  // every new vector is made orthogonal to all before it. The constant vector is known: it leads.
+  function leadingEigenpairs(world, count) {
+    const { n, next } = world, wanted = count + 4, solve = banded(world, 1 + 1e-4, 1), random = generator(1), basis = [], images = [];
+    const noise = () => Float64Array.from({ length: n }, () => random() - 0.5);
+    const join = (x) => {
+      const before = dot(x, x);
+      for (const y of [...basis, ...basis]) add(x, -dot(x, y), y); // twice: once leaves what rounding put back
+      const size = dot(x, x);
+      if (size < 1e-24 * before) { join(noise()); return; } // nothing new in this direction
+      for (let i = 0; i < n; i++) x[i] /= Math.sqrt(size);
+      basis.push(x);
+      images.push(x.map((_, s) => (x[next[4 * s]] + x[next[4 * s + 1]] + x[next[4 * s + 2]] + x[next[4 * s + 3]]) / 4));
+    };
+    join(new Float64Array(n).fill(1));
+    for (let k = 0; k < 4; k++) join(noise());
+    let values, vectors;
+    for (let used = 1, size = 5 * wanted; ; size += 16) {
+      if (size > 14 * wanted || size > n) return null;
+      while (basis.length < size) join(solve(basis[used++]));
+      const small = symmetricEigenpairs(basis.map((x) => Float64Array.from(images, (y) => dot(x, y))));
+      const order = range(size).sort((i, j) => small.values[j] - small.values[i]).slice(0, wanted);
+      const turned = (from, k) => {
+        const x = new Float64Array(n);
+        from.forEach((y, j) => add(x, small.vectors[k][j], y));
+        return x;
+      };
+      values = order.map((k) => small.values[k]);
+      vectors = order.map((k) => turned(basis, k));
+      const off = order.map((k, rank) => largest(turned(images, k).map((entry, i) => entry - values[rank] * vectors[rank][i])));
+      if (largest(off) < 3e-15) break;
+    }
+    // Where an eigenspace ends well within the block, count by inertia how many eigenvalues there are up to there.
+    const spaces = alike(values.slice(0, wanted), 1);
+    let kept = 0;
+    for (const space of spaces.slice(0, -1)) { kept += space.length; if (kept >= count) break; }
+    if (kept < count) return null;
+    const above = banded(world, (values[kept - 1] + values[kept]) / 2, 1).pivots.filter((pivot) => pivot < 0).length;
+    return above === kept ? { values: values.slice(0, kept), vectors: vectors.slice(0, kept) } : null;
+  }
+
+  // Indices of values that are equal up to rounding, or up to 1e-8 of their distance from the first; the leading ones first.
+  function alike(values, sign) {
+    const order = range(values.length).sort((i, j) => sign * (values[j] - values[i]) || i - j), groups = [];
+    const rounding = ROUNDING * largest(values), first = values[order[0]];
+    order.forEach((k, rank) => {
+      const slack = rounding + SAME * Math.abs(values[k] - first);
+      if (rank && Math.abs(values[k] - values[order[rank - 1]]) <= slack) groups.at(-1).push(k); else groups.push([k]);
+    });
+    return groups;
+  }
+
+  // The orthonormal basis of a space that depends on the space alone: the state that stands out most first, ties by number.
+  function canonicalBasis(basis) {
+    const chosen = [];
+    let rest = basis.map((x) => Float64Array.from(x));
+    for (let k = 0; k < basis.length; k++) {
+      const length = Float64Array.from(rest[0], (_, s) => rest.reduce((sum, x) => sum + x[s] * x[s], 0)), top = largest(length);
+      const state = length.findIndex((entry) => entry >= (1 - TIE) * top), norm = Math.sqrt(length[state]);
+      const shares = rest.map((x) => x[state] / norm);
+      const vector = length.map((_, s) => rest.reduce((sum, x, m) => sum + shares[m] * x[s], 0));
+      chosen.push(vector);
+      rest = rest.map((x, m) => x.map((entry, s) => entry - shares[m] * vector[s]));
+    }
+    return chosen;
+  }
+
+  // The first entry of (nearly) largest size becomes positive.
+  function fixSign(vector) {
+    const top = largest(vector), leading = vector.find((entry) => Math.abs(entry) >= (1 - TIE) * top);
+    return leading < 0 ? vector.map((entry) => -entry) : vector;
+  }
+
+  // Eigenpairs in order, [{ value, vector }], one basis for each eigenspace, signs fixed. first: "largest" or "smallest".
+  function canonical({ values, vectors }, count, first = "largest") {
+    return alike(values, first === "largest" ? 1 : -1).flatMap((group) => {
+      const value = group.reduce((sum, k) => sum + values[k], 0) / group.length;
+      const norm = Math.sqrt(dot(vectors[group[0]], vectors[group[0]]));
+      const basis = group.length > 1 ? canonicalBasis(group.map((k) => vectors[k])) : [vectors[group[0]].map((entry) => entry / norm)];
+      return basis.map((vector) => ({ value, vector: fixSign(vector) }));
+    }).slice(0, count);
+  }
+
+  // Eigenvectors of a symmetric matrix (𝓛, say).
+  const extractEigenpurposes = (matrix, count = matrix.length, first = "largest") => canonical(symmetricEigenpairs(matrix), count, first);
+
+  // Eigenvectors of T, and so of Ψ, whose eigenvalues are 1 / (1 − γμ) (§3.2). Few of many come in a fraction of the time.
+  function eigenpurposes(world, count = world.n) {
+    if (world.doors) throw new Error("One-way doors make T unsymmetric: its eigenvectors need Python.");
+    const few = world.n > 150 && 4 * count < world.n - 40 ? leadingEigenpairs(world, count) : null;
+    return canonical(few ?? symmetricEigenpairs(transitions(world)), count);
+  }
+
+  // --- options (eigenoptions.py) ------------------------------------------------------------------------------------------
+
+  // The option that climbs e best: value iteration from zero with `terminate` worth 0; ties go to the first action.
+  function eigenoption({ n, next }, purpose, gamma = 0.9) {
+    const size = largest(purpose), zero = ZERO * size, q = new Float64Array(4 * n);
+    let value = new Float64Array(n), better = new Float64Array(n);
+    for (let moved = true; moved; ) {
+      moved = false;
+      for (let s = 0; s < n; s++) {
+        let best = 0;
+        for (let i = 4 * s; i < 4 * s + 4; i++) {
+          q[i] = purpose[next[i]] - purpose[s] + gamma * value[next[i]];
+          if (q[i] > best) best = q[i];
+        }
+        better[s] = best;
+        if (best - value[s] > 2 * EPS * size) moved = true;
+      }
+      [value, better] = [better, value];
+    }
+    return range(n).map((s) => {
+      const all = q.subarray(4 * s, 4 * s + 4), best = Math.max(...all);
+      return best > zero ? all.findIndex((each) => each >= best - ((1 - gamma) * zero) / 2) : -1;
+    });
+  }
+
+  // The option that goes to one state by the shortest way; −1 also where no way leads there.
+  function subgoalOption({ n, next }, goal) {
+    const far = new Float64Array(n).fill(Infinity);
+    far[goal] = 0;
+    for (let moved = true; moved; ) {
+      moved = false;
+      for (let i = 0; i < 4 * n; i++) if (far[next[i]] + 1 < far[i >> 2]) { far[i >> 2] = far[next[i]] + 1; moved = true; }
+    }
+    return range(n).map((s) => (s === goal || far[s] === Infinity ? -1 : [0, 1, 2, 3].find((a) => far[next[4 * s + a]] === far[s] - 1)));
+  }
+
+  // The first `count` options of e₁, −e₁, e₂, …; directions without one (the constant) are passed over.
+  function eigenoptions(world, count, gamma = 0.9, purposes = eigenpurposes(world, Math.min(world.n, Math.ceil(count / 2) + 1))) {
+    const found = [];
+    for (const { vector } of purposes) for (const sign of [1, -1]) {
+      const policy = eigenoption(world, vector.map((entry) => sign * entry), gamma);
+      if (policy.some((action) => action >= 0)) found.push(policy);
+    }
+    return found.slice(0, count);
+  }
+
+  function follow({ next }, policy, start) {
+    const path = [start];
+    while (policy[path.at(-1)] >= 0) path.push(next[4 * path.at(-1) + policy[path.at(-1)]]);
+    return path;
+  }
+
+  // --- diffusion time (diffusion.py) --------------------------------------------------------------------------------------
+
+  // Expected decisions from every state to the goal of the uniform walk over actions and options; an option that crosses the
+  // goal stops there. States are eliminated one after the other as in diffusion.py: nothing is ever subtracted. Returns a
+  // function of the goal, so that a page can compute some goals at a time.
+  function hittingTimes(world, options = []) {
+    const { n, next } = world;
+    const ends = [...new Set(options.flatMap((policy) => range(n).filter((s) => policy[s] < 0 && next.some((t, i) => t === s && policy[i >> 2] === (i & 3)))))];
+    const isEnd = new Uint8Array(n);
+    for (const s of ends) isEnd[s] = 1;
+    const order = [...ends, ...range(n).filter((s) => !isEnd[s])], row = new Int32Array(n), E = ends.length;
+    order.forEach((s, i) => { row[s] = i; });
+    let band = 0;
+    next.forEach((t, i) => { if (!isEnd[t] && !isEnd[i >> 2]) band = Math.max(band, Math.abs(row[t] - row[i >> 2])); });
+    // Every option's states so that those it comes to later stand first: where it stops is then known before it is asked for.
+    const later = options.map((policy) => {
+      const steps = range(n).map((s) => follow(world, policy, s).length);
+      return range(n).sort((s, t) => steps[s] - steps[t]);
+    });
+    const N = zeros(n), leave = new Float64Array(n), cost = new Float64Array(n), rest = new Float64Array(n), h = new Float64Array(n);
+    const stop = new Int32Array(n);
+    return (goal) => {
+      const lost = world.doors ? hopeless(world, goal) : null, end = row[goal];
+      for (const ways of N) ways.fill(0);
+      leave.fill(0);
+      cost.fill(4);
+      const way = (s, t) => { if (t === goal) leave[row[s]] += 1; else N[row[s]][row[t]] += 1; };
+      next.forEach((t, i) => way(i >> 2, t));
+      options.forEach((policy, k) => {
+        for (const s of later[k]) {
+          const ahead = policy[s] < 0 ? s : next[4 * s + policy[s]];
+          stop[s] = ahead === s || ahead === goal ? ahead : stop[ahead];
+          if (policy[s] >= 0) { way(s, stop[s]); cost[row[s]] += 1; }
+        }
+      });
+      // The pivot of a hopeless state could be 0. It has no influence on the others, so any way out will do.
+      if (lost) lost.forEach((is, s) => { if (is) leave[row[s]] += 1; });
+      const dense = (p) => Math.min(E, p), low = (p) => Math.max(E, p - band);
+      for (let p = n - 1; p >= 0; p--) {
+        if (p === end) continue;
+        rest[p] = leave[p] + sum(N[p], 0, dense(p)) + sum(N[p], low(p), p);
+        const pass = (i) => {
+          const share = N[i][p] / rest[p];
+          if (share === 0) return;
+          cost[i] += share * cost[p];
+          leave[i] += share * leave[p];
+          add(N[i], share, N[p], 0, dense(p));
+          add(N[i], share, N[p], low(p), p);
+        };
+        for (let i = 0; i < dense(p); i++) pass(i);
+        for (let i = low(p); i < p; i++) pass(i);
+      }
+      const times = new Float64Array(n);
+      for (let p = 0; p < n; p++) {
+        h[p] = p === end ? 0 : (cost[p] + dot(N[p], h, 0, dense(p)) + dot(N[p], h, low(p), p)) / rest[p];
+        times[order[p]] = lost?.[order[p]] ? Infinity : h[p];
+      }
+      return times;
+    };
+  }
+
+  // Whether the walk from s may come, before it reaches the goal, to where no way leads to the goal.
+  function hopeless({ n, next }, goal) {
+    const lost = new Array(n).fill(true);
+    lost[goal] = false;
+    for (let moved = true; moved; ) {
+      moved = false;
+      next.forEach((t, i) => { if (lost[i >> 2] && !lost[t]) { lost[i >> 2] = false; moved = true; } });
+    }
+    for (let moved = true; moved; ) {
+      moved = false;
+      next.forEach((t, i) => { if (i >> 2 !== goal && !lost[i >> 2] && lost[t]) { lost[i >> 2] = true; moved = true; } });
+    }
+    return lost;
+  }
+
+  // Mean and median over all ordered pairs of distinct states; times[g][s].
+  function summary(times) {
+    const all = Float64Array.from(times.flatMap((column, g) => [...column].filter((_, s) => s !== g))).sort(), half = all.length >> 1;
+    const median = all.length % 2 ? all[half] : (all[half - 1] + all[half]) / 2;
+    return { mean: all.reduce((sum, time) => sum + time, 0) / all.length, median };
+  }
+  function diffusionTime(world, options = []) {
+    const time = hittingTimes(world, options);
+    return summary(range(world.n).map(time));
+  }
+
+  // --- Q-learning (control.py) --------------------------------------------------------------------------------------------
+
+  // Off-policy Q-learning over the four actions that explores with options too. `episode()` learns one more, in place;
+  // `outcome()` is what the greedy policy earns, and its chance to arrive in time, exactly, ties broken uniformly.
+  function qLearner({ n, next }, options, start, goal, { stepSize = 0.1, gamma = 0.9, steps = 100, random }) {
+    const q = new Float64Array(4 * n), menu = range(n).map((s) => options.filter((policy) => policy[s] >= 0));
+    const best = (s) => Math.max(q[4 * s], q[4 * s + 1], q[4 * s + 2], q[4 * s + 3]);
+    function episode() {
+      const path = [start];
+      let s = start, option = null;
+      for (let t = 0; t < steps && s !== goal; t++) {
+        let action = option ? option[s] : -1;
+        if (action < 0) {
+          const choice = Math.floor((4 + menu[s].length) * random());
+          option = choice < 4 ? null : menu[s][choice - 4];
+          action = option ? option[s] : choice;
+        }
+        const i = 4 * s + action, ahead = next[i];
+        q[i] += stepSize * ((ahead === goal ? 1 : gamma * best(ahead)) - q[i]);
+        s = ahead;
+        path.push(s);
+      }
+      return path;
+    }
+    function outcome() {
+      const ways = range(n).map((s) => { const top = best(s); return [0, 1, 2, 3].filter((a) => q[4 * s + a] === top).map((a) => next[4 * s + a]); });
+      let first = unit(n, goal), longer = new Float64Array(n), earned = 0, reached = 0;
+      for (let t = 0; t < steps; t++) { // first[s]: the chance to enter the goal for the first time after exactly t steps
+        for (let s = 0; s < n; s++) {
+          let sum = 0;
+          for (const ahead of ways[s]) sum += first[ahead];
+          longer[s] = s === goal ? 0 : sum / ways[s].length;
+        }
+        earned += gamma ** t * longer[start];
+        reached += longer[start];
+        [first, longer] = [longer, first];
+      }
+      return { earned, reached };
+    }
+    return { q, episode, outcome };
+  }
+
+  return {
+    MOVES, parse, connected, transitions, adjacency, laplacian, generator, walk, successors, learnSuccessors, relativeError,
+    symmetricEigenpairs, leadingEigenpairs, canonicalBasis, fixSign, extractEigenpurposes, eigenpurposes, eigenoption,
+    subgoalOption, eigenoptions, follow, hittingTimes, summary, diffusionTime, qLearner, range, largest, isWall,
+  };
+})();
