@@ -86,28 +86,40 @@ def _pictured(bundle, png: bytes, width: int, alt: str, settings: str):
     return data, {"image/png": {"alt": alt, "width": width}, "eigenlib": {"explorer": settings}}
 
 
-class MazeEditor(anywidget.AnyWidget):
-    """A maze whose walls are added and removed by clicking, its eigenvectors and options following (notebook 04).
+def script(name: str, explorer: str) -> str:
+    """The module of an explorer computed in the browser: kernel.js, stage.js and its own file, in which it has a name."""
+    parts = [(ASSETS / part).read_text(encoding="utf-8") for part in ("kernel.js", "stage.js", name)]
+    return "\n".join([*parts, f"export default {explorer};\n"])
 
-    All of it is computed in the browser, so that it also works in the report. `editor.world` is the map as edited.
+
+class MazeEditor(anywidget.AnyWidget):
+    """A living maze: walls are painted, its eigenvectors and options follow (notebook 04, and the report's first page).
+
+    All of it is computed in the browser, so that it also works in the report. `editor.world` is the map as painted, and can be
+    set; so can `index`, `sign`, `gamma`, and `flat`, which looks at the landscape from above. story: begin with the walkers.
     """
 
-    _esm = (ASSETS / "maze_editor.js").read_text(encoding="utf-8")
+    _esm = script("maze.js", "livingMaze")
     text = traitlets.Unicode().tag(sync=True)
     index = traitlets.Int(1).tag(sync=True)
     sign = traitlets.Int(1).tag(sync=True)
     gamma = traitlets.Float(0.9).tag(sync=True)
+    flat = traitlets.Bool(False).tag(sync=True)
+    story = traitlets.Bool(False).tag(sync=True)
+    share = traitlets.Bool(False).tag(sync=True)  # only a page of its own may put the maze into its address
 
-    def __init__(self, world: GridWorld, index: int = 1, gamma: float = 0.9) -> None:
-        if world.slip or np.isin(world.characters, list(ARROWS)).any():
-            raise ValueError("The maze editor takes maps without slips and one-way doors: only there T is symmetric.")
+    def __init__(self, world: GridWorld, index: int = 1, gamma: float = 0.9, story: bool = False) -> None:
         if not 0 <= index < world.n_states:
             raise ValueError(f"There is no eigenvector {index}: this map has the numbers 0 to {world.n_states - 1}.")
-        super().__init__(text=world.text, index=index, gamma=gamma)
+        super().__init__(text=_editable(world).text, index=index, gamma=gamma, story=story)
 
     @property
     def world(self) -> GridWorld:
         return GridWorld.from_text(self.text)
+
+    @world.setter
+    def world(self, world: GridWorld) -> None:
+        self.text = _editable(world).text
 
     def _repr_mimebundle_(self, **kwargs):
         purposes = extract_eigenpurposes(successor_representation(self.world.transition_matrix(), self.gamma))
@@ -118,6 +130,12 @@ class MazeEditor(anywidget.AnyWidget):
         return _pictured(
             super()._repr_mimebundle_(**kwargs), plots.png(fig, 92), 1100, alt, f"eigenvector {self.index}"
         )
+
+
+def _editable(world: GridWorld) -> GridWorld:
+    if world.slip or np.isin(world.characters, list(ARROWS)).any():
+        raise ValueError("The maze editor takes maps without slips and one-way doors: only there T is symmetric.")
+    return world
 
 
 def slider(description: str, value: float, low: float, high: float, step: float) -> ipywidgets.FloatSlider:

@@ -91,7 +91,8 @@ def test_worlds_and_their_matrices(js):
     for world in mazes(40) + mazes(40, seed=1, doors=True):
         found = js(
             """((w) => ({ cells: w.cells, next: w.next, one: kernel.connected(w), T: kernel.transitions(w),
-            W: kernel.adjacency(w), loops: kernel.adjacency(w, true), L: kernel.laplacian(kernel.adjacency(w)) }))(kernel.parse(x[0]))""",
+            W: kernel.adjacency(w), loops: kernel.adjacency(w, true),
+            L: kernel.laplacian(kernel.adjacency(w)) }))(kernel.parse(x[0]))""",
             world.text,
         )
         assert found["one"]
@@ -158,6 +159,17 @@ def test_leading_eigenvectors_of_large_maps(js):
         )
     none_differs(gaps)
     assert thin >= 8, "the fast way is hardly ever taken"
+
+
+def test_values_that_rounding_cannot_tell_apart_share_a_space(js):
+    """Nearer than 1e-8 of their distance from the first: one canonical basis, here as there; a little further: two vectors."""
+    basis = np.linalg.qr(np.random.default_rng(0).standard_normal((12, 12)))[0]
+    for near, allowed in ((2e-9, EXACT), (1e-6, EXACT)):
+        matrix = (basis * [2, 1.5, 0.5, 0.5 + near, 0.1, 0, -0.1, -0.2, -0.3, -0.4, -0.5, -0.6]) @ basis.T
+        matrix = (matrix + matrix.T) / 2
+        found = js("kernel.extractEigenpurposes(x[0].map((row) => Float64Array.from(row)))", matrix.tolist())
+        expected = extract_eigenpurposes(matrix).vectors
+        assert gap(np.array([pair["vector"] for pair in found]).T, expected) <= allowed, near
 
 
 def compared(what, world, found, exact):
@@ -285,25 +297,27 @@ def test_td_learns_as_the_library_does(js, start):
     )
 
 
-def test_q_learning_earns_as_the_library_does(js):
+def test_q_learning_learns_and_earns_as_the_library_does(js):
     world, runs, marks = GridWorld.named("four_rooms"), 200, [5, 20, 60]
     options = discover_eigenoptions(world, extract_eigenpurposes(world.transition_matrix(), 5), 4)
     for given in ([], options):
         found = js(
             """Array.from({ length: x[2] }, (_, seed) => {
               const w = kernel.parse(x[0]), one = kernel.qLearner(w, x[1], 0, w.n - 1, { random: kernel.generator(seed) });
-              return x[3].map((mark, k) => {
+              const outcomes = x[3].flatMap((mark, k) => {
                 for (let done = x[3][k - 1] ?? 0; done < mark; done++) one.episode();
-                return Object.values(one.outcome()); }); })""",
+                return Object.values(one.outcome()); });
+              return [...outcomes, ...one.q]; })""",
             world.text,
             [option.policy.tolist() for option in given],
             runs,
             marks,
         )
-        theirs = q_learning(world, given, 0, world.n_states - 1, 60, runs, rng=1)
-        at = np.array(marks) - 1
-        expected = np.stack([theirs.returns[:, at], theirs.reached[:, at]], axis=-1)
-        assert apart(found, expected).max() < 4
+        theirs, at = q_learning(world, given, 0, world.n_states - 1, 60, runs, rng=1), np.array(marks) - 1
+        outcomes = np.stack([theirs.returns[:, at], theirs.reached[:, at]], axis=-1).reshape(runs, -1)
+        assert apart(np.array(found)[:, : 2 * len(marks)], outcomes).max() < 4
+        assert apart(np.array(found)[:, 2 * len(marks) :].max(axis=1), theirs.q.max(axis=(1, 2))) < 4
+        assert apart(np.array(found)[:, 2 * len(marks) :].mean(axis=1), theirs.q.mean(axis=(1, 2))) < 4
     best = js(
         """((one) => { for (let k = 0; k < 4000; k++) one.episode(); return one.outcome().earned; })
         (kernel.qLearner(kernel.parse(x[0]), x[1], 0, x[2], { random: kernel.generator(5) }))""",

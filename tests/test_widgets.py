@@ -97,9 +97,13 @@ def test_the_editor_gives_its_map_back_and_refuses_what_it_cannot_do():
     data, metadata = editor._repr_mimebundle_()
     assert data["image/png"].startswith(b"\x89PNG")
     assert "eigenvector 1" in metadata["image/png"]["alt"]
+    editor.world = GridWorld.from_text("...")
+    assert editor.text == "..."
     for unsuitable in (GridWorld.named("four_rooms", slip=0.1), GridWorld.from_text(".>.")):
         with pytest.raises(ValueError, match="slips and one-way doors"):
             MazeEditor(unsuitable)
+        with pytest.raises(ValueError, match="slips and one-way doors"):
+            editor.world = unsuitable
 
 
 @pytest.mark.parametrize("text", ["..", "....."])

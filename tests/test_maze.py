@@ -1,0 +1,314 @@
+"""The living maze on the report's first page, offline, from disk: it tells its story, follows every hand, and is right."""
+
+import shutil
+from pathlib import Path
+
+import nbformat
+import numpy as np
+import pytest
+from test_report import objections
+
+from eigenlib import site as pages
+from eigenlib.eigenoptions import learn_eigenoption
+from eigenlib.eigenpurposes import extract_eigenpurposes
+from eigenlib.gridworld import GridWorld
+from eigenlib.notebooks import Lesson, Outcome
+
+pytestmark = pytest.mark.browser
+ROOMS = GridWorld.named("four_rooms").text
+STATE = "document.querySelector('.eigenlib-maze')?.parentElement.eigenlib"
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("site")
+    nbformat.write(nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("# One")]), folder / "90_one.ipynb")
+    lesson = Lesson(folder / "90_one.ipynb")
+    (folder / "out" / "notebooks").mkdir(parents=True)
+    ran = Outcome(lesson.name, Path(shutil.copy(lesson.path, folder / "out" / "notebooks")), 1.0, None)
+    pages.render(folder / "out", [lesson], [ran], {})
+    return folder / "out" / "index.html"
+
+
+@pytest.fixture
+def visit(page, browser):
+    """visit(hash, width=…, motion=…): a tab on the first page; in the end no tab may have complained."""
+    contexts, errors = [], []
+
+    def open_tab(anchor="", width=1280, motion="reduce", **options):
+        context = browser.new_context(
+            viewport={"width": width, "height": 900}, offline=True, reduced_motion=motion, **options
+        )
+        contexts.append(context)
+        tab = context.new_page()
+        tab.on("pageerror", lambda error: errors.append(str(error)))
+        tab.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
+        tab.goto(page.as_uri() + anchor)
+        tab.wait_for_function(STATE)
+        frames(tab)
+        return tab
+
+    yield open_tab
+    for context in contexts:
+        context.close()
+    assert errors == []
+
+
+def frames(tab):
+    """Until what was asked for is on the screen."""
+    tab.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+
+
+def maze(tab):
+    return tab.locator(".eigenlib-maze .ground canvas")
+
+
+def flat(tab):
+    if tab.get_by_role("button", name="Flat", exact=True).count():
+        tab.get_by_role("button", name="Flat", exact=True).click()
+        tab.wait_for_timeout(50)
+        frames(tab)
+
+
+def point(tab, row, col):
+    """The middle of a cell on the page, the maze seen from above: it is as high as the canvas, or as wide."""
+    maze(tab).scroll_into_view_if_needed()
+    area, rows = maze(tab).bounding_box(), tab.evaluate(STATE)["text"].splitlines()
+    size = min(area["width"] / len(rows[0]), area["height"] / len(rows))
+    left, top = (area["width"] - size * len(rows[0])) / 2, (area["height"] - size * len(rows)) / 2
+    return area["x"] + left + (col + 0.5) * size, area["y"] + top + (row + 0.5) * size
+
+
+def click(tab, row, col):
+    tab.mouse.click(*point(tab, row, col))
+    frames(tab)
+
+
+def drag(tab, *cells):
+    tab.mouse.move(*point(tab, *cells[0]))
+    tab.mouse.down()
+    for cell in cells[1:]:
+        tab.mouse.move(*point(tab, *cell), steps=2)
+    tab.mouse.up()
+    frames(tab)
+
+
+def message(tab):
+    return tab.locator(".eigenlib-maze-message").inner_text()
+
+
+def rows(tab):
+    return tab.evaluate(STATE)["text"].splitlines()
+
+
+def agrees_with_the_library(state):
+    """Eigenvalues, the vector itself (its basis and sign too) and its option."""
+    world, index = GridWorld.from_text(state["text"]), state["index"]
+    exact = extract_eigenpurposes(world.transition_matrix(), len(state["values"]))
+    np.testing.assert_allclose(state["values"], exact.values, atol=1e-12)
+    sign = np.sign(np.dot(state["vector"], exact.vectors[:, index]))
+    np.testing.assert_allclose(state["vector"], sign * exact.vectors[:, index], atol=1e-9)
+    assert state["policy"] == learn_eigenoption(world, np.array(state["vector"]), state["gamma"]).policy.tolist()
+
+
+def check_editor(tab):
+    """Walls come and go by mouse and keyboard, the maze is never cut, and the numbers are the library's."""
+    agrees_with_the_library(tab.evaluate(STATE))
+    flat(tab)
+    click(tab, 3, 3)
+    assert rows(tab)[3][3] == "X"
+    assert message(tab) == "Wall built."
+    agrees_with_the_library(tab.evaluate(STATE))
+    drag(tab, (9, 2), (9, 4))  # three tiles in one go, those between too
+    assert rows(tab)[9][1:6] == ".XXX."
+    drag(tab, (9, 4), (9, 2))  # begun on a wall, so it takes walls away
+    assert rows(tab)[9] == ROOMS.splitlines()[9]
+    agrees_with_the_library(tab.evaluate(STATE))
+    click(tab, 6, 2)
+    click(tab, 3, 6)  # would cut a room off
+    assert "cut the maze in two" in message(tab)
+    assert rows(tab)[3][6] == "."
+    click(tab, 0, 0)
+    assert message(tab) == "The outer wall stays."
+    drag(tab, (10, 8), (10, 20), (30, 8))  # out of the map and away
+    assert rows(tab)[10].endswith("X")
+    agrees_with_the_library(tab.evaluate(STATE))
+    maze(tab).press("ArrowDown")  # from row 1, column 1
+    assert message(tab) == "Row 3, column 2: free."
+    maze(tab).press("Space")
+    assert rows(tab)[2][1] == "X"
+    for number in (2, 5, 8):
+        tab.locator(".eigenlib-maze .strip button").nth(number - 1).press("Enter")
+        assert tab.evaluate(STATE)["index"] == number
+        agrees_with_the_library(tab.evaluate(STATE))
+    before = tab.evaluate(STATE)["vector"]
+    tab.get_by_role("button", name="Flip sign").press("Enter")
+    assert tab.evaluate(STATE)["vector"] == [-entry for entry in before]
+    agrees_with_the_library(tab.evaluate(STATE))
+    slider = tab.get_by_role("slider", name="Discount γ")
+    for key, gamma in (("Home", 0.0), ("End", 0.999)):
+        slider.press(key)
+        assert tab.evaluate(STATE)["gamma"] == gamma
+        agrees_with_the_library(tab.evaluate(STATE))
+    tab.get_by_role("button", name="Original maze").click()
+    assert tab.evaluate(STATE)["text"] == ROOMS
+
+
+def test_everything_follows_the_hand_and_agrees_with_the_library(visit):
+    check_editor(visit())
+
+
+def test_walls_are_painted_where_they_are_seen_in_the_landscape_too(visit):
+    """Every tile that can be seen from the side is the one that a click on it meets: the kernel's own map says so."""
+    tab = visit()
+    area = maze(tab).bounding_box()
+    before = tab.evaluate(STATE)["text"]
+    tab.mouse.click(area["x"] + area["width"] * 0.62, area["y"] + area["height"] * 0.5)
+    frames(tab)
+    after = tab.evaluate(STATE)["text"]
+    assert sum(a != b for a, b in zip(before, after, strict=True)) == 1
+    agrees_with_the_library(tab.evaluate(STATE))
+    tab.mouse.click(area["x"] + 3, area["y"] + 3)  # the corner of the canvas is empty
+    frames(tab)
+    assert tab.evaluate(STATE)["text"] == after
+
+
+def test_the_keyboard_stays_on_the_map_and_screen_readers_hear_where(visit):
+    tab = visit()
+    maze(tab).focus()
+    for _ in range(20):
+        maze(tab).press("ArrowLeft")
+    assert message(tab) == "Row 2, column 1: wall."
+    assert "The option ends in 1 tile; the longest way there takes 20 steps." in maze(tab).get_attribute("aria-label")
+    tab.locator(".strip button").nth(4).press("Enter")
+    assert tab.locator(".strip [aria-pressed=true]").inner_text() == "e₅"
+    assert "ends in 3 tiles" in maze(tab).get_attribute("aria-label")
+
+
+def test_a_finger_paints(visit):
+    tab = visit(width=390, has_touch=True)
+    flat(tab)
+    session, cells = tab.context.new_cdp_session(tab), [(9, 9), (9, 10), (10, 10)]
+    for kind, cell in (("touchStart", cells[0]), ("touchMove", cells[1]), ("touchMove", cells[2]), ("touchEnd", None)):
+        x, y = point(tab, *cell) if cell else (0, 0)
+        session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [{"x": x, "y": y}] if cell else []})
+    frames(tab)
+    assert [rows(tab)[r][c] for r, c in cells] == ["X"] * 3
+    assert tab.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_a_maze_is_shared_by_its_address_and_kept(visit):
+    tab = visit()
+    flat(tab)
+    click(tab, 3, 3)
+    tab.get_by_role("button", name="Share this maze").click()
+    tab.wait_for_function("location.hash.startsWith('#maze=X')")
+    tab.wait_for_function("document.querySelector('.eigenlib-maze-message').innerText.includes('holds your maze')")
+    address = tab.evaluate("location.hash")
+    other = visit(address)
+    assert other.evaluate(STATE)["text"] == tab.evaluate(STATE)["text"]
+    again = tab.context.new_page()  # the same browser, without the address
+    again.goto(tab.url.split("#")[0])
+    again.wait_for_function(STATE)
+    assert again.evaluate(STATE)["text"] == ROOMS
+    again.get_by_role("button", name="My maze").click()
+    assert again.evaluate(STATE)["text"] == tab.evaluate(STATE)["text"]
+    assert again.get_by_role("button", name="My maze").count() == 0  # it is on the screen
+
+
+@pytest.mark.parametrize(
+    ("maze_text", "words"),
+    [("..?", "Unknown character"), (".X.", "no path"), (".>.", "one-way doors"), ("", "free cell"), (".%", "")],
+)
+def test_a_bad_address_is_answered_in_words(visit, maze_text, words):
+    tab = visit("#maze=" + maze_text)
+    assert tab.evaluate(STATE)["text"] == ROOMS
+    assert words in message(tab)
+
+
+@pytest.mark.parametrize("text", [".", "..", ".....", "\n".join(["." * 30] * 30), "\n".join(["." * 3] * 40)])
+def test_any_size_can_be_shown_and_painted(visit, text):
+    tab = visit("#maze=" + text.replace("\n", "/"))
+    state = tab.evaluate(STATE)
+    assert state["text"] == text
+    agrees_with_the_library(state)
+    flat(tab)
+    click(tab, 0, 0)
+    assert message(tab) == ("The last tile stays." if text == "." else "Wall built.")
+    agrees_with_the_library(tab.evaluate(STATE))
+    if text != ".":
+        click(tab, 0, 0)  # no outer wall was here: it goes again
+        assert tab.evaluate(STATE)["text"] == text
+
+
+def picture(tab):
+    return tab.evaluate("document.querySelector('.eigenlib-maze .ground canvas').toDataURL()")
+
+
+def test_the_story_runs_to_its_end_and_can_be_stopped(visit):
+    tab = visit(motion="no-preference")
+    current = tab.locator(".eigenlib-maze ol [aria-current] b")
+    assert current.inner_text() == "Wander"
+    first = picture(tab)
+    for name in ("Remember", "Find a direction", "Make it a skill", "Use it"):
+        tab.wait_for_function(
+            "(name) => document.querySelector('.eigenlib-maze ol [aria-current] b').innerText === name",
+            arg=name,
+            timeout=60_000,
+        )
+    assert tab.locator(".invite").is_visible()
+    assert "by chance" in tab.locator(".eigenlib-maze ol [aria-current] small").inner_text()
+    assert picture(tab) != first
+    tab.get_by_role("button", name="Pause").click()
+    tab.wait_for_timeout(2500)  # colours settle
+    before = picture(tab)
+    tab.wait_for_timeout(400)
+    assert picture(tab) == before
+    tab.get_by_role("button", name="Play").click()
+    tab.wait_for_function(
+        "(before) => document.querySelector('.eigenlib-maze .ground canvas').toDataURL() !== before", arg=before
+    )
+
+
+def test_nothing_moves_for_those_who_asked_for_rest(visit):
+    tab = visit()
+    assert tab.locator(".eigenlib-maze ol [aria-current] b").inner_text() == "Use it"
+    tab.wait_for_timeout(1800)
+    before = picture(tab)
+    tab.wait_for_timeout(400)
+    assert picture(tab) == before
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1400, "light"), (390, "dark"), (820, "dark")])
+def test_it_fits_every_screen_and_axe_has_nothing_to_say(visit, width, scheme):
+    tab = visit(width=width, color_scheme=scheme)
+    assert tab.evaluate("document.documentElement.scrollWidth") <= width
+    assert objections(tab) == []
+    tab.set_viewport_size({"width": 500, "height": 700})
+    frames(tab)
+    assert maze(tab).bounding_box()["width"] <= 500
+    flat(tab)
+    click(tab, 3, 3)  # it was drawn anew: the hand still meets the right tile
+    assert rows(tab)[3][3] == "X"
+
+
+def test_colours_follow_the_page(visit):
+    tab = visit(color_scheme="light")
+    day = picture(tab)
+    tab.locator("#theme").click()
+    tab.wait_for_timeout(100)
+    frames(tab)
+    assert picture(tab) != day
+
+
+def test_where_nothing_can_be_kept_it_still_works(visit, browser, page):
+    context = browser.new_context(reduced_motion="reduce")
+    context.add_init_script("Object.defineProperty(window, 'localStorage', { get() { throw new Error('denied'); } })")
+    tab = context.new_page()
+    tab.goto(page.as_uri())
+    tab.wait_for_function(STATE)
+    frames(tab)
+    flat(tab)
+    click(tab, 3, 3)
+    assert rows(tab)[3][3] == "X"
+    context.close()
