@@ -6,6 +6,7 @@ from pathlib import Path
 import nbformat
 import numpy as np
 import pytest
+from lab import in_lab, jupyterlab
 from test_report import objections
 
 from eigenlib import site as pages
@@ -312,3 +313,38 @@ def test_where_nothing_can_be_kept_it_still_works(visit, browser, page):
     click(tab, 3, 3)
     assert rows(tab)[3][3] == "X"
     context.close()
+
+
+@pytest.mark.notebook
+@pytest.mark.xdist_group("lab")
+def test_python_sets_it_and_sees_what_was_painted(browser, tmp_path):
+    cells = [
+        "from eigenlib.gridworld import GridWorld\nfrom eigenlib.widgets import MazeEditor\n"
+        "explorer = MazeEditor(GridWorld.named('four_rooms'))\nexplorer",
+        "explorer.gamma, explorer.index = .95, 3",
+        "print(explorer.world.text)\nexplorer.world = GridWorld.from_text('...\\n.X.')",
+    ]
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
+    notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3"}  # else the lab asks
+    nbformat.write(notebook, tmp_path / "maze.ipynb")
+
+    def work(lab):
+        tab = lab.tab
+        tab.locator(".jp-Cell .cm-content").first.click()
+        tab.keyboard.press("Shift+Enter")
+        tab.wait_for_function(STATE, timeout=60_000)
+        flat(tab)
+        click(tab, 3, 3)
+        tab.locator(".jp-Cell .cm-content").nth(1).click()
+        tab.keyboard.press("Shift+Enter")
+        tab.wait_for_function(f"{STATE}.gamma === 0.95 && {STATE}.index === 3")
+        agrees_with_the_library(tab.evaluate(STATE))
+        painted = tab.evaluate(STATE)["text"]
+        assert painted.splitlines()[3][3] == "X"
+        tab.keyboard.press("Shift+Enter")
+        tab.wait_for_function(f"{STATE}.text === '...\\n.X.'")
+        assert lab.tab.locator(".jp-OutputArea-output pre").last.inner_text().strip() == painted
+        assert lab.errors == []
+
+    with jupyterlab(tmp_path) as address:
+        in_lab(browser, address, "maze.ipynb", work)
