@@ -72,19 +72,38 @@ const kernel = (() => {
     return W.map((row, s) => row.map((entry, t) => (s === t ? 1 : 0) - scale[s] * entry * scale[t]));
   }
 
-  // Random numbers that depend on their seed alone (sfc32; Doty-Humphrey, PractRand).
+  // The random numbers of eigenlib for this seed (0 to 2³² − 1): a run here is the run there. numpy's SeedSequence makes 64 bits
+  // of the seed, from which splitmix64 (Steele, Lea & Flood, 2014) goes on; of each draw its upper 32 bits are used.
   function generator(seed) {
-    let a = seed | 0, b = (seed / 2 ** 32) | 0, c = 0x9e3779b9, d = 1;
-    const random = () => {
-      const sum = (((a + b) | 0) + d) | 0;
-      d = (d + 1) | 0;
-      a = b ^ (b >>> 9);
-      b = (c + (c << 3)) | 0;
-      c = (((c << 21) | (c >>> 11)) + sum) | 0;
-      return (sum >>> 0) / 2 ** 32;
+    let hash = 0x43b0d7e5;
+    const shifted = (x) => (x ^ (x >>> 16)) >>> 0;
+    const hashed = (x) => { const y = x ^ hash; hash = Math.imul(hash, 0x931e8875); return shifted(Math.imul(y, hash)); };
+    const pool = [seed, 0, 0, 0].map(hashed);
+    for (let i = 0; i < 4; i++) for (let j = 0; j < 4; j++) if (i !== j) {
+      const x = hashed(pool[i]);
+      pool[j] = shifted(Math.imul(0xca01f9dd, pool[j]) - Math.imul(0x4973f715, x));
+    }
+    hash = 0x8b51f9dd;
+    let [low, high] = pool.map((x) => { const y = x ^ hash; hash = Math.imul(hash, 0x58f38ded); return shifted(Math.imul(y, hash)); });
+    let a, b; // the upper and the lower half of 64 bits
+    const times = (c, d) => { // (a, b) × (c, d), of which 64 bits stay
+      const b0 = b & 0xffff, b1 = b >>> 16, d0 = d & 0xffff, d1 = d >>> 16, middle = b1 * d0 + ((b0 * d0) >>> 16), other = b0 * d1 + (middle & 0xffff);
+      a = (b1 * d1 + Math.floor(middle / 65536) + Math.floor(other / 65536) + Math.imul(a, d) + Math.imul(b, c)) >>> 0;
+      b = Math.imul(b, d) >>> 0;
     };
-    for (let i = 0; i < 15; i++) random();
-    return random;
+    const fold = (n) => { b = (b ^ ((b >>> n) | (a << (32 - n)))) >>> 0; a = (a ^ (a >>> n)) >>> 0; };
+    return () => {
+      low += 0x7f4a7c15;
+      high = (high + 0x9e3779b9 + (low > 0xffffffff ? 1 : 0)) >>> 0;
+      low >>>= 0;
+      [a, b] = [high, low];
+      fold(30);
+      times(0xbf58476d, 0x1ce4e5b9);
+      fold(27);
+      times(0x94d049bb, 0x133111eb);
+      fold(31);
+      return a / 2 ** 32;
+    };
   }
 
   function walk(world, start, steps, random) {
@@ -129,14 +148,16 @@ const kernel = (() => {
     for (let episode = 0; episode < episodes; episode++) {
       let s = start < 0 ? Math.floor(n * random()) : start;
       for (let t = 0; t < steps; t++) {
-        const ahead = next[4 * s + Math.floor(4 * random())], row = psi[s], other = psi[ahead];
-        for (let j = 0; j < n; j++) row[j] += stepSize * (gamma * other[j] - row[j]);
-        row[s] += stepSize;
+        const ahead = next[4 * s + Math.floor(4 * random())];
+        blend(psi[s], 1 - stepSize, psi[ahead], stepSize * gamma);
+        psi[s][s] += stepSize;
         s = ahead;
       }
     }
     return psi;
   }
+
+  const blend = (x, keep, y, pull) => { for (let j = 0; j < x.length; j++) x[j] = keep * x[j] + pull * y[j]; };
 
   // ‖Ψ̂ − Ψ‖ / ‖Ψ‖ (Frobenius).
   function relativeError(estimate, exact) {
@@ -300,6 +321,108 @@ const kernel = (() => {
     const few = world.n > 150 && 4 * count < world.n - 40 ? leadingEigenpairs(world, count) : null;
     return canonical(few ?? symmetricEigenpairs(transitions(world)), count);
   }
+
+  // Eigenvalues of any real matrix, [re, im] each: Householder to Hessenberg form, then Francis' double-shift QR.
+  function eigenvalues(matrix) {
+    const n = matrix.length, H = matrix.map((row) => Float64Array.from(row)), found = [];
+    const reflect = (v, at, left, right, low, high) => { // I − 2uuᵀ on rows at… from column left on, and on columns at…
+      const size = Math.hypot(...v), u = v.slice();
+      if (size === 0) return;
+      u[0] += u[0] < 0 ? -size : size;
+      const norm = Math.hypot(...u);
+      for (let i = 0; i < u.length; i++) u[i] /= norm;
+      for (let j = left; j <= right; j++) {
+        let along = 0;
+        for (let i = 0; i < u.length; i++) along += u[i] * H[at + i][j];
+        for (let i = 0; i < u.length; i++) H[at + i][j] -= 2 * along * u[i];
+      }
+      for (let i = low; i <= high; i++) add(H[i].subarray(at, at + u.length), -2 * dot(u, H[i].subarray(at, at + u.length)), u);
+    };
+    for (let k = 0; k < n - 2; k++) reflect(H.slice(k + 1).map((row) => row[k]), k + 1, k, n - 1, 0, n - 1);
+    for (let hi = n - 1, turn = 0; hi >= 0; ) {
+      let l = hi;
+      while (l > 0 && Math.abs(H[l][l - 1]) > EPS * (Math.abs(H[l][l]) + Math.abs(H[l - 1][l - 1]))) l--;
+      if (l === hi) { found.push([H[hi][hi], 0]); hi--; turn = 0; continue; }
+      const g = hi - 1;
+      let sum = H[g][g] + H[hi][hi], product = H[g][g] * H[hi][hi] - H[g][hi] * H[hi][g];
+      if (l === g) {
+        const half = (H[g][g] - H[hi][hi]) / 2, square = half * half + H[g][hi] * H[hi][g], root = Math.sqrt(Math.abs(square));
+        if (square < 0) found.push([sum / 2, root], [sum / 2, -root]);
+        else { const one = sum / 2 + (sum < 0 ? -root : root); found.push([one, 0], [one === 0 ? 0 : product / one, 0]); }
+        hi -= 2;
+        turn = 0;
+        continue;
+      }
+      if (turn++ > 300) throw new Error("The eigenvalues of this matrix were not found.");
+      if (turn % 10 === 0) { sum = 1.5 * (Math.abs(H[hi][g]) + Math.abs(H[g][g - 1])); product = (sum / 1.5) ** 2; } // a shift that breaks circles
+      let v = [H[l][l] * (H[l][l] - sum) + H[l][l + 1] * H[l + 1][l] + product, H[l + 1][l] * (H[l][l] + H[l + 1][l + 1] - sum), H[l + 1][l] * H[l + 2][l + 1]];
+      for (let k = l; k < hi; k++) {
+        reflect(v, k, Math.max(l, k - 1), hi, l, Math.min(k + 3, hi));
+        v = [1, 2, 3].filter((i) => k + i <= hi).map((i) => H[k + i][k]);
+      }
+    }
+    return found;
+  }
+
+  // Solver of a dense system, by elimination with pivoting; a pivot of 0 becomes tiny, as inverse iteration wants it.
+  function dense(matrix) {
+    const n = matrix.length, M = matrix.map((row) => Float64Array.from(row)), order = range(n), tiny = EPS * largest(M.map(largest));
+    for (let k = 0; k < n; k++) {
+      let best = k;
+      for (let i = k + 1; i < n; i++) if (Math.abs(M[i][k]) > Math.abs(M[best][k])) best = i;
+      [M[k], M[best]] = [M[best], M[k]];
+      [order[k], order[best]] = [order[best], order[k]];
+      if (Math.abs(M[k][k]) < tiny) M[k][k] = tiny;
+      for (let i = k + 1; i < n; i++) if (M[i][k] !== 0) { M[i][k] /= M[k][k]; add(M[i], -M[i][k], M[k], k + 1); }
+    }
+    return (y) => {
+      const x = Float64Array.from(order, (i) => y[i]);
+      for (let i = 0; i < n; i++) x[i] -= dot(M[i], x, 0, i);
+      for (let i = n - 1; i >= 0; i--) x[i] = (x[i] - dot(M[i], x, i + 1)) / M[i][i];
+      return x;
+    };
+  }
+
+  // The first `count` right eigenvectors of a matrix that need not be symmetric (a learned Ψ̂, say), largest real part first; a
+  // complex pair gives two vectors of the plane of its real and imaginary part. The vectors come by inverse iteration.
+  function generalEigenpurposes(matrix, count) {
+    const n = matrix.length, random = generator(1), found = [], upper = eigenvalues(matrix).filter(([, im]) => im >= 0);
+    const byReal = alike(upper.map(([re]) => re), 1).flatMap((group) => {
+      const sorted = group.sort((i, j) => upper[i][1] - upper[j][1]), groups = [];
+      for (const k of sorted) { // the same real part, but another imaginary one: another space
+        const last = groups.at(-1)?.at(-1);
+        if (last !== undefined && upper[k][1] - upper[last][1] <= SAME * (1 + upper[k][1])) groups.at(-1).push(k); else groups.push([k]);
+      }
+      return groups;
+    });
+    for (const group of byReal) {
+      if (found.length >= count) break;
+      const re = sum(group.map((k) => upper[k][0])) / group.length, im = sum(group.map((k) => upper[k][1])) / group.length;
+      const size = group.length * (im > 0 ? 2 : 1), shifted = matrix.map((row, s) => Float64Array.from(row, (entry, t) => entry - (s === t ? re : 0)));
+      const solve = dense(im > 0 ? square(shifted, im * im) : shifted);
+      let basis = range(size).map(() => Float64Array.from({ length: n }, () => random() - 0.5));
+      for (let turn = 0; turn < 4; turn++) {
+        const orthonormal = [];
+        for (const x of basis.map(solve)) {
+          const length = Math.sqrt(dot(x, x));
+          for (let i = 0; i < n; i++) x[i] /= length;
+          for (const y of [...orthonormal, ...orthonormal]) add(x, -dot(x, y), y);
+          const rest = Math.sqrt(dot(x, x)) || 1;
+          orthonormal.push(x.map((entry) => entry / rest));
+        }
+        basis = orthonormal;
+      }
+      for (const vector of size > 1 ? canonicalBasis(basis) : basis) found.push({ value: re, vector: fixSign(vector) });
+    }
+    return found.slice(0, count);
+  }
+  // A² + shift I.
+  const square = (A, shift) => A.map((row, s) => {
+    const result = new Float64Array(A.length);
+    row.forEach((entry, k) => { if (entry) add(result, entry, A[k]); });
+    result[s] += shift;
+    return result;
+  });
 
   // --- options (eigenoptions.py) ------------------------------------------------------------------------------------------
 
@@ -484,7 +607,7 @@ const kernel = (() => {
 
   return {
     MOVES, parse, connected, transitions, adjacency, laplacian, generator, walk, successors, learnSuccessors, relativeError,
-    symmetricEigenpairs, leadingEigenpairs, canonicalBasis, fixSign, extractEigenpurposes, eigenpurposes, eigenoption,
+    symmetricEigenpairs, leadingEigenpairs, canonicalBasis, fixSign, extractEigenpurposes, eigenpurposes, eigenvalues, generalEigenpurposes, eigenoption,
     subgoalOption, eigenoptions, follow, hittingTimes, summary, diffusionTime, qLearner, range, largest, isWall,
   };
 })();
