@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import html
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache, lru_cache
-from typing import Any, Literal
+from functools import cache
+from typing import Any
 
 import anywidget
 import ipywidgets
@@ -20,11 +20,11 @@ from matplotlib.figure import Figure
 
 from eigenlib import plots
 from eigenlib.eigenoptions import learn_eigenoption
-from eigenlib.eigenpurposes import alignment, extract_eigenpurposes, match_signs
+from eigenlib.eigenpurposes import extract_eigenpurposes, match_signs
 from eigenlib.gridworld import ARROWS, GridWorld, map_names
 from eigenlib.live import SCREEN_DPI, Screen, deep_sr, eigenoption, learned_sr, spectra
 from eigenlib.paths import ASSETS
-from eigenlib.representation import learn_successor_representation, relative_error, successor_representation
+from eigenlib.representation import successor_representation
 
 
 class Explorer(ipywidgets.VBox):
@@ -152,73 +152,50 @@ def explore_spectra(world: GridWorld, laplacian_values, gamma: float = 0.9) -> E
     )
 
 
-def explore_sr(world: GridWorld, episodes: int = 100, gamma: float = 0.9, state: int = 0) -> Explorer:
-    """Ψ̂ by TD under your hands: episodes, γ, step size, start, seed (notebook 03).
+class SRExplorer(anywidget.AnyWidget):
+    """Ψ̂ by TD, learned in the browser with the library's own random numbers (notebook 03): see `explore_sr`."""
 
-    Every move learns Ψ̂ anew, up to 5,000 episodes; `play` walks through the episodes.
-    """
-    tens = (35, 40, 50, 60, 70, 80, 100, 120, 150, 200, 250, 300, 400)
-    stops = [
-        *range(1, 31),
-        *tens,
-        *(10 * ten for ten in tens if ten >= 50),
-        5000,
-    ]  # one by one, then about evenly in log
-    nearest = min(stops, key=lambda stop: abs(stop - episodes))
-    last = world.n_states - 1
+    _esm = script("sr.js", "srExplorer")
+    text = traitlets.Unicode().tag(sync=True)
+    episodes = traitlets.Int(100).tag(sync=True)
+    gamma = traitlets.Float(0.9).tag(sync=True)
+    step_size = traitlets.Float(0.1).tag(sync=True)
+    start = traitlets.Enum(["fixed", "random"], "fixed").tag(sync=True)
+    seed = traitlets.Int(0).tag(sync=True)
+    vector = traitlets.Int(1).tag(sync=True)
+    state = traitlets.Int(0).tag(sync=True)
 
-    @lru_cache(maxsize=16)
-    def exact(gamma: float):
-        psi = successor_representation(world.transition_matrix(), gamma)
-        return psi, extract_eigenpurposes(psi)
+    def __init__(self, world: GridWorld, **values: Any) -> None:
+        super().__init__(text=world.text, **values)
+        self._name = world.name or "the map"
 
-    @lru_cache(maxsize=4)
-    def learned_at(
-        marks: tuple[int, ...], gamma: float, step_size: float, start: Literal["fixed", "random"], seed: int
-    ):
-        return learn_successor_representation(world, marks[-1], 100, step_size, gamma, start, seed, snapshots=marks)
+    @property
+    def world(self) -> GridWorld:
+        return GridWorld.from_text(self.text)
 
-    def draw(fig, episodes, gamma, step_size, start, seed, vector, state):
-        if not 0 <= state < world.n_states:
-            raise ValueError(f"There is no state {state}: this map has the states 0 to {last}.")
-        psi, purposes = exact(gamma)
-        marks = tuple(stop for stop in stops if stop <= episodes)
-        stack = learned_at(marks, gamma, step_size, start, seed)
-        learned = extract_eigenpurposes(stack[-1], min(vector + 2, world.n_states)).vectors
-        score = alignment(learned, purposes)[vector]
-        learned = match_signs(learned[:, [vector]], purposes.vectors[:, [vector]])[:, 0]
-        words = f"learned, alignment {score:.2f}"
-        errors = relative_error(stack, psi)
-        return learned_sr(
-            world, stack[-1][state], learned, purposes.vectors[:, vector], state, marks, errors, words, fig
+    def _repr_mimebundle_(self, **kwargs):
+        fig = learned_sr(
+            self.world, self.episodes, self.gamma, self.step_size, self.start, self.seed, self.vector, self.state
         )
+        alt = (
+            f"The SR of {self._name} learned in {self.episodes:,} episodes: a row of it, eigenvector {self.vector} learned and "
+            "exact, and the error against episodes."
+        )
+        settings = (
+            f"episodes {self.episodes}, γ {self.gamma}, step size {self.step_size}, start {self.start}, seed {self.seed}, "
+            f"eigenvector {self.vector}, row of state {self.state}"
+        )
+        return _pictured(super()._repr_mimebundle_(**kwargs), plots.png(fig, SCREEN_DPI), 1122, alt, settings)
 
-    count = ipywidgets.SelectionSlider(
-        options=[(f"{stop:,}", stop) for stop in stops], value=nearest, description="episodes"
-    )
-    play = ipywidgets.Play(value=stops.index(nearest), min=0, max=len(stops) - 1, interval=150)
-    ipywidgets.jslink((play, "value"), (count, "index"))
-    return Explorer(
-        draw,
-        {
-            "episodes": count,
-            "gamma": slider("γ", gamma, 0.05, 0.99, 0.01),
-            "step_size": ipywidgets.SelectionSlider(
-                options=[0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0], value=0.1, description="step size"
-            ),
-            "start": ipywidgets.ToggleButtons(
-                options=["fixed", "random"], value="fixed", description="start", style={"button_width": "5em"}
-            ),
-            "seed": ipywidgets.IntText(0, description="seed", layout={"width": "150px"}),
-            "vector": ipywidgets.IntSlider(min(1, last), min=0, max=min(10, last), description="eigenvector"),
-            "state": ipywidgets.IntText(state, description="row of state", layout={"width": "170px"}),
-        },
-        lambda **now: (
-            f"The SR of {world.name or 'the map'} learned in {now['episodes']:,} episodes: a row of it, eigenvector "
-            f"{now['vector']} learned and exact, and the error against episodes."
-        ),
-        extra=[play],
-    )
+
+def explore_sr(world: GridWorld, episodes: int = 100, gamma: float = 0.9, state: int = 0) -> SRExplorer:
+    """Ψ̂ by TD under your hands: episodes, γ, step size, start, seed; click the map for another row (notebook 03).
+
+    The numbers are those of learn_successor_representation with 100 steps and this seed.
+    """
+    if not 0 <= state < world.n_states:
+        raise ValueError(f"There is no state {state}: this map has the states 0 to {world.n_states - 1}.")
+    return SRExplorer(world, episodes=episodes, gamma=gamma, state=state, vector=min(1, world.n_states - 1))
 
 
 def explore_eigenvectors(name: str = "four_rooms", gamma: float = 0.9, index: int = 1) -> Explorer:

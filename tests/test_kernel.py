@@ -200,6 +200,9 @@ def test_eigenvectors_of_unsymmetric_matrices(js):
                 ).T
                 gaps.append((f"vectors ({what})", world, gap(vectors, exact.vectors[:, :leading])))
     none_differs(gaps)
+    for matrix in ([[3.0]], [[2.0, 0], [0, 2]], [[0.0, 0], [0, 0]]):
+        vectors = [one["vector"] for one in js("kernel.generalEigenpurposes(x[0], x[0].length)", matrix)]
+        np.testing.assert_allclose(vectors, np.eye(len(matrix)), atol=1e-12)
     assert pairs > 100
     assert len(gaps) > 1.5 * 3 * len(worlds), "hardly any vector was compared"
 

@@ -6,8 +6,8 @@ import time
 import nbformat
 import pytest
 from lab import in_lab, jupyterlab
+from test_explorers import check_editor, check_sr_explorer
 from test_films import check_player
-from test_maze import check_editor
 
 from eigenlib.notebooks import Lesson
 from eigenlib.paths import NOTEBOOKS
@@ -17,7 +17,6 @@ pytestmark = [pytest.mark.browser, pytest.mark.notebook, pytest.mark.xdist_group
 # (lesson, which of its explorers, slider keys that always change its picture)
 EXPLORERS = [
     ("02_pvf_sr_equivalence", 0, ["ArrowLeft"]),
-    ("03_learning_the_sr", 0, ["ArrowLeft"]),
     ("04_eigenoptions", 0, ["ArrowRight"]),
     ("08_deep_successor_representation", 0, ["ArrowLeft", "ArrowRight"]),
 ]
@@ -45,7 +44,7 @@ def alone(tmp_path_factory):
 def server(tmp_path_factory):
     """The lessons, each with a last cell that keeps the kernel busy for a while, so that moves meet a running notebook."""
     folder = tmp_path_factory.mktemp("lab")
-    for name in {name for name, *_ in EXPLORERS}:
+    for name in {name for name, *_ in EXPLORERS} | {"03_learning_the_sr"}:
         notebook = nbformat.read(NOTEBOOKS / f"{name}.ipynb", as_version=4)
         notebook.cells.append(nbformat.v4.new_code_cell("import time\n\ntime.sleep(6)"))
         nbformat.write(notebook, folder / f"{name}.ipynb")
@@ -96,6 +95,18 @@ def edit_a_maze(lab):
     lab.tab.locator(".eigenlib-maze").wait_for(timeout=120_000)
     lab.wait_done()
     check_editor(lab.tab)
+    assert lab.errors == []
+
+
+def test_the_sr_explorer_in_the_lab(server, browser):
+    in_lab(browser, server, "03_learning_the_sr.ipynb", learn_an_sr)
+
+
+def learn_an_sr(lab):
+    lab.run_all()
+    lab.tab.locator(".eigenlib-sr").wait_for(timeout=120_000)
+    lab.wait_done()
+    check_sr_explorer(lab.tab)
     assert lab.errors == []
 
 

@@ -168,6 +168,18 @@ const kernel = (() => {
 
   // --- eigenvectors (eigenpurposes.py) ------------------------------------------------------------------------------------
 
+  // Gram–Schmidt, twice: once leaves what rounding put back.
+  function orthonormal(vectors) {
+    const basis = [];
+    for (const vector of vectors) {
+      const x = vector.map((entry) => entry / (largest(vector) || 1));
+      for (const y of [...basis, ...basis]) add(x, -dot(x, y), y);
+      const size = Math.sqrt(dot(x, x)) || 1;
+      basis.push(x.map((entry) => entry / size));
+    }
+    return basis;
+  }
+
   // All eigenpairs of a symmetric matrix, in no order: Householder to tridiagonal form, then implicit QL.
   function symmetricEigenpairs(matrix) {
     const n = matrix.length, A = matrix.map((row) => row.slice()), mirrors = [], w = new Float64Array(n);
@@ -338,26 +350,33 @@ const kernel = (() => {
       }
       for (let i = low; i <= high; i++) add(H[i].subarray(at, at + u.length), -2 * dot(u, H[i].subarray(at, at + u.length)), u);
     };
-    for (let k = 0; k < n - 2; k++) reflect(H.slice(k + 1).map((row) => row[k]), k + 1, k, n - 1, 0, n - 1);
+    for (let k = 0; k < n - 2; k++) {
+      reflect(H.slice(k + 1).map((row) => row[k]), k + 1, k, n - 1, 0, n - 1);
+      for (let i = k + 2; i < n; i++) H[i][k] = 0; // exactly, not nearly: rounding left there would keep zeros from being found
+    }
+    const tiny = EPS * largest(H.map(largest)); // of the whole, not of its neighbours: what was never visited is a block of zeros
     for (let hi = n - 1, turn = 0; hi >= 0; ) {
       let l = hi;
-      while (l > 0 && Math.abs(H[l][l - 1]) > EPS * (Math.abs(H[l][l]) + Math.abs(H[l - 1][l - 1]))) l--;
+      while (l > 0 && Math.abs(H[l][l - 1]) > tiny) l--;
       if (l === hi) { found.push([H[hi][hi], 0]); hi--; turn = 0; continue; }
       const g = hi - 1;
-      let sum = H[g][g] + H[hi][hi], product = H[g][g] * H[hi][hi] - H[g][hi] * H[hi][g];
+      let x = H[hi][hi], y = H[g][g], w = H[g][hi] * H[hi][g];
       if (l === g) {
-        const half = (H[g][g] - H[hi][hi]) / 2, square = half * half + H[g][hi] * H[hi][g], root = Math.sqrt(Math.abs(square));
-        if (square < 0) found.push([sum / 2, root], [sum / 2, -root]);
-        else { const one = sum / 2 + (sum < 0 ? -root : root); found.push([one, 0], [one === 0 ? 0 : product / one, 0]); }
+        const half = (y - x) / 2, square = half * half + w, root = Math.sqrt(Math.abs(square));
+        if (square < 0) found.push([x + half, root], [x + half, -root]);
+        else { const far = half + (half < 0 ? -root : root); found.push([x + far, 0], [far === 0 ? x : x - w / far, 0]); }
         hi -= 2;
         turn = 0;
         continue;
       }
       if (turn++ > 300) throw new Error("The eigenvalues of this matrix were not found.");
-      if (turn % 10 === 0) { sum = 1.5 * (Math.abs(H[hi][g]) + Math.abs(H[g][g - 1])); product = (sum / 1.5) ** 2; } // a shift that breaks circles
-      let v = [H[l][l] * (H[l][l] - sum) + H[l][l + 1] * H[l + 1][l] + product, H[l + 1][l] * (H[l][l] + H[l + 1][l + 1] - sum), H[l + 1][l] * H[l + 2][l + 1]];
+      if (turn % 10 === 0) { const s = Math.abs(H[hi][g]) + Math.abs(H[g][g - 1]); x = y = H[hi][hi] + 0.75 * s; w = -0.4375 * s * s; } // breaks circles
+      // The first column of (H − λ₁)(H − λ₂), from differences: the eigenvalues of a block may be equal to the last digit.
+      const z = H[l][l], r = x - z, s = y - z;
+      let v = [(r * s - w) / H[l + 1][l] + H[l][l + 1], H[l + 1][l + 1] - z - r - s, H[l + 2][l + 1]];
       for (let k = l; k < hi; k++) {
         reflect(v, k, Math.max(l, k - 1), hi, l, Math.min(k + 3, hi));
+        if (k > l) for (let i = k + 1; i <= Math.min(k + 2, hi); i++) H[i][k - 1] = 0;
         v = [1, 2, 3].filter((i) => k + i <= hi).map((i) => H[k + i][k]);
       }
     }
@@ -366,7 +385,7 @@ const kernel = (() => {
 
   // Solver of a dense system, by elimination with pivoting; a pivot of 0 becomes tiny, as inverse iteration wants it.
   function dense(matrix) {
-    const n = matrix.length, M = matrix.map((row) => Float64Array.from(row)), order = range(n), tiny = EPS * largest(M.map(largest));
+    const n = matrix.length, M = matrix.map((row) => Float64Array.from(row)), order = range(n), tiny = EPS * (largest(M.map(largest)) || 1);
     for (let k = 0; k < n; k++) {
       let best = k;
       for (let i = k + 1; i < n; i++) if (Math.abs(M[i][k]) > Math.abs(M[best][k])) best = i;
@@ -401,17 +420,7 @@ const kernel = (() => {
       const size = group.length * (im > 0 ? 2 : 1), shifted = matrix.map((row, s) => Float64Array.from(row, (entry, t) => entry - (s === t ? re : 0)));
       const solve = dense(im > 0 ? square(shifted, im * im) : shifted);
       let basis = range(size).map(() => Float64Array.from({ length: n }, () => random() - 0.5));
-      for (let turn = 0; turn < 4; turn++) {
-        const orthonormal = [];
-        for (const x of basis.map(solve)) {
-          const length = Math.sqrt(dot(x, x));
-          for (let i = 0; i < n; i++) x[i] /= length;
-          for (const y of [...orthonormal, ...orthonormal]) add(x, -dot(x, y), y);
-          const rest = Math.sqrt(dot(x, x)) || 1;
-          orthonormal.push(x.map((entry) => entry / rest));
-        }
-        basis = orthonormal;
-      }
+      for (let turn = 0; turn < 4; turn++) basis = orthonormal(basis.map(solve));
       for (const vector of size > 1 ? canonicalBasis(basis) : basis) found.push({ value: re, vector: fixSign(vector) });
     }
     return found.slice(0, count);
@@ -608,6 +617,6 @@ const kernel = (() => {
   return {
     MOVES, parse, connected, transitions, adjacency, laplacian, generator, walk, successors, learnSuccessors, relativeError,
     symmetricEigenpairs, leadingEigenpairs, canonicalBasis, fixSign, extractEigenpurposes, eigenpurposes, eigenvalues, generalEigenpurposes, eigenoption,
-    subgoalOption, eigenoptions, follow, hittingTimes, summary, diffusionTime, qLearner, range, largest, isWall,
+    subgoalOption, eigenoptions, follow, hittingTimes, summary, diffusionTime, qLearner, range, largest, dot, orthonormal, isWall,
   };
 })();

@@ -3,7 +3,7 @@
 // A classic script after kernel.js and stage.js.
 
 const livingMaze = (() => {
-  const { make } = stage;
+  const { make, subscript } = stage;
   const STEPS = [
     { name: "Wander", lasts: 4200, says: "Sixty walkers leave one tile. Every step is drawn by chance." },
     { name: "Remember", lasts: 2600, says: "How often they will be where, soon counting more than late: one row of Ψ, the successor representation." },
@@ -13,40 +13,26 @@ const livingMaze = (() => {
   ];
   const WALKERS = 60, STRIDE = 150, PACE = 95, WALL = 0.2, HILL = 2.3; // ms a step of walkers, of the agent; heights in cells
   const STYLE = `
-  .eigenlib-maze { container-type: inline-size; font: 15px/1.5 system-ui, -apple-system, "Segoe UI", "Noto Sans", "DejaVu Sans", sans-serif; max-width: 74rem; }
   .eigenlib-maze .both { display: grid; gap: 1rem 2rem; align-items: start; }
-  .eigenlib-maze canvas { display: block; width: 100%; border-radius: .5rem; }
   .eigenlib-maze .ground { position: relative; touch-action: none; cursor: crosshair; }
   .eigenlib-maze .invite { position: absolute; inset: .6rem 0 auto; margin: 0 auto; width: fit-content; padding: .3rem .9rem; border-radius: 2rem; font-weight: 650;
     background: #ffd23f; color: #1f2430; pointer-events: none; box-shadow: 0 2px 10px rgba(0, 0, 0, .3); transition: opacity .4s; }
   .eigenlib-maze .invite[hidden] { display: block; opacity: 0; }
   .eigenlib-maze ol { list-style: none; margin: 0; padding: 0; }
   .eigenlib-maze ol button { display: grid; grid-template-columns: 1.5rem 1fr; width: 100%; text-align: left; padding: .22rem .5rem; border: 0; border-left: .25rem solid transparent; border-radius: 0 .4rem .4rem 0; }
-  .eigenlib-maze ol b { font-weight: 600; } .eigenlib-maze ol small { display: none; grid-column: 2; font-size: 14px; line-height: 1.4; }
+  .eigenlib-maze ol b { font-weight: 600; } .eigenlib-maze ol small { display: none; grid-column: 2; font-size: 14px; line-height: 1.4; min-height: 2.8em; }
   .eigenlib-maze ol button[aria-current] { border-left-color: var(--accent); background: color-mix(in srgb, currentColor 7%, transparent); }
   .eigenlib-maze ol button[aria-current] small { display: block; }
   .eigenlib-maze .strip { display: grid; grid-template-columns: repeat(8, minmax(0, 1fr)); gap: .35rem; margin: .9rem 0 .7rem; }
   .eigenlib-maze .strip button { padding: .2rem; display: block; line-height: 1.25; font-size: 13px; text-align: center; }
   .eigenlib-maze .strip button[aria-pressed="true"] { outline: 3px solid var(--accent); outline-offset: 0; }
-  .eigenlib-maze .row { display: flex; flex-wrap: wrap; gap: .45rem; align-items: center; }
-  .eigenlib-maze button { font: inherit; color: inherit; background: transparent; cursor: pointer; padding: .25rem .75rem; border-radius: .45rem;
-    border: 1px solid color-mix(in srgb, currentColor 35%, transparent); }
-  .eigenlib-maze button:hover { background: color-mix(in srgb, currentColor 10%, transparent); }
-  .eigenlib-maze button.main { background: var(--accent); color: var(--on); border-color: var(--accent); font-weight: 600; }
-  .eigenlib-maze :is(button, input, canvas):focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; }
-  .eigenlib-maze label { display: flex; gap: .5rem; align-items: center; } .eigenlib-maze input { width: 9rem; accent-color: var(--accent); }
-  .eigenlib-maze output { min-width: 2.6rem; font-variant-numeric: tabular-nums; }
-  .eigenlib-maze .said { min-height: 1.5em; margin: .5rem 0 0; font-size: 14px; }
-  .eigenlib-maze .unseen { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
   @container (min-width: 700px) { .eigenlib-maze .both { grid-template-columns: minmax(0, 1.12fr) minmax(19rem, 1fr); } .eigenlib-maze .strip { grid-template-columns: repeat(4, minmax(0, 1fr)); max-width: 24rem; } }
   @container (max-width: 480px) { .eigenlib-maze .strip { grid-template-columns: repeat(4, minmax(0, 1fr)); } }`;
-  const subscript = (number) => String(number).replace(/\d/g, (digit) => "₀₁₂₃₄₅₆₇₈₉"[digit]);
   const count = (number, one) => `${number.toLocaleString("en")} ${one}${number === 1 ? "" : "s"}`;
 
   function render({ model, el }) {
     // --- what stands there --------------------------------------------------------------------------------------------------
-    const box = make("div", { className: "eigenlib-maze", "data-lm-suppress-shortcuts": "true" }, el);
-    make("style", { textContent: STYLE }, box);
+    const box = stage.box(el, "eigenlib-maze", STYLE);
     const both = make("div", { className: "both" }, box), left = make("div", {}, both), right = make("div", {}, both);
     const ground = make("div", { className: "ground" }, left), number = `eigenlib-${Math.random().toString(36).slice(2)}`;
     const canvas = make("canvas", { tabIndex: 0, role: "application", "aria-describedby": number,
@@ -82,12 +68,11 @@ const livingMaze = (() => {
     if (share) share.className = "main";
     const mine = button("My maze", () => set({ text: stage.kept() ?? original }), more);
     button("Original maze", () => { said.textContent = ""; set({ text: original }); }, more);
-    for (const node of [slider, canvas]) node.addEventListener("keydown", (event) => event.stopPropagation()); // JupyterLab takes arrow keys for itself
 
     // --- what it knows ------------------------------------------------------------------------------------------------------
     const original = model.get("text");
     let given = original, own = null; // the map as it came to the reader, and as the reader painted it
-    let world, purposes, vector, policy, psi, far, start, theme = stage.theme(el), v = null;
+    let world, purposes, vector, policy, psi, far, start, theme = stage.dress(box), v = null;
     let step = 4, since = 0, playing = !stage.still(), visible = true, frame = 0, last = 0, focus = null, drawn = false;
     let visits = [], episode = null, run = null, painting = null, tilt = 0, colours = new Map(), random = kernel.generator(Date.now() % 2 ** 31);
     const set = (values) => { for (const name in values) model.set(name, values[name]); model.save_changes(); };
@@ -140,15 +125,13 @@ const livingMaze = (() => {
 
     // Buttons and colours as things stand.
     function dress() {
-      theme = stage.theme(el);
-      box.style.setProperty("--accent", theme.accent);
-      box.style.setProperty("--on", theme.rim);
+      theme = stage.dress(box);
       const index = el.eigenlib?.index, gamma = model.get("gamma");
       steps.forEach((one, k) => (k === step ? one.setAttribute("aria-current", "step") : one.removeAttribute("aria-current")));
       thumbs.forEach((one, k) => {
         one.hidden = !purposes || k + 1 >= purposes.length;
         one.setAttribute("aria-pressed", String(index === k + 1));
-        if (!one.hidden) stage.thumbnail(one.querySelector("canvas"), world, purposes[k + 1].vector, theme);
+        if (!one.hidden) stage.map(one.querySelector("canvas"), world, theme, one.clientWidth - 8 || 72, stage.signed(purposes[k + 1].vector, theme));
       });
       pause.textContent = playing ? "Pause" : "Play";
       lie.textContent = model.get("flat") ? "Landscape" : "Flat";

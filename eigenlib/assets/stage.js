@@ -55,6 +55,39 @@ const stage = (() => {
     return node;
   }
 
+  const subscript = (number) => String(number).replace(/\d/g, (digit) => "₀₁₂₃₄₅₆₇₈₉"[digit]);
+
+  const STYLE = `
+  .eigenlib-live { container-type: inline-size; max-width: 74rem; font: 15px/1.5 system-ui, -apple-system, "Segoe UI", "Noto Sans", "DejaVu Sans", sans-serif; }
+  .eigenlib-live canvas { display: block; width: 100%; border-radius: .3rem; }
+  .eigenlib-live .row { display: flex; flex-wrap: wrap; gap: .45rem; align-items: center; }
+  .eigenlib-live button { font: inherit; color: inherit; background: transparent; cursor: pointer; padding: .25rem .75rem; border-radius: .45rem;
+    border: 1px solid color-mix(in srgb, currentColor 35%, transparent); }
+  .eigenlib-live button:hover { background: color-mix(in srgb, currentColor 10%, transparent); }
+  .eigenlib-live button.main, .eigenlib-live .choice [aria-pressed="true"] { background: var(--accent); color: var(--on); border-color: var(--accent); font-weight: 600; }
+  .eigenlib-live :is(button, input, canvas):focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; }
+  .eigenlib-live label { display: flex; gap: .5rem; align-items: center; } .eigenlib-live input { width: 9rem; accent-color: var(--accent); }
+  .eigenlib-live output { min-width: 2.6rem; font-variant-numeric: tabular-nums; }
+  .eigenlib-live .said { min-height: 1.5em; margin: .5rem 0 0; font-size: 14px; }
+  .eigenlib-live .unseen { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
+  .eigenlib-live .panels { display: grid; gap: .8rem 1.2rem; grid-template-columns: repeat(2, minmax(0, 1fr)); margin-top: .6rem; }
+  @container (min-width: 860px) { .eigenlib-live .panels { grid-template-columns: repeat(4, minmax(0, 1fr)); } }
+  .eigenlib-live figure { margin: 0; min-width: 0; } .eigenlib-live figcaption { font-size: 14px; min-height: 1.5em; }`;
+
+  // The box of an explorer. Keys stay inside: JupyterLab would take them for itself.
+  function box(el, name, style = "") {
+    const made = make("div", { className: `eigenlib-live ${name}`, "data-lm-suppress-shortcuts": "true", keydown: (event) => event.stopPropagation() }, el);
+    make("style", { textContent: STYLE + style }, made);
+    return made;
+  }
+  // Colours as the page has them now; returns the theme.
+  function dress(box) {
+    const now = theme(box);
+    box.style.setProperty("--accent", now.accent);
+    box.style.setProperty("--on", now.rim);
+    return now;
+  }
+
   // --- a maze ---------------------------------------------------------------------------------------------------------------
 
   // How a world lies on a canvas `width` pixels wide and `share` of that tall: tilt 0 is the map from above; tilt 1 turns it a
@@ -143,13 +176,25 @@ const stage = (() => {
     brush.restore();
   }
 
-  // A small picture of a signed vector, from above.
-  function thumbnail(canvas, world, vector, theme, width = 72) {
-    const v = view(world, width, width, 0, 1), brush = brushFor(canvas, width, v.tall), top = kernel.largest(vector) || 1;
-    blocks(brush, world, v, (r, c) => {
-      const s = world.at[r][c];
-      return { colour: s < 0 ? theme.wall : tint(theme.signed, (1 + vector[s] / top) / 2), height: 0 };
-    });
+  // A map from above: colour(s) of each state. Returns its view and brush, for more on top of it.
+  function map(canvas, world, theme, width, colour) {
+    const v = view(world, width, 460, 0, 1), brush = brushFor(canvas, width, v.tall);
+    blocks(brush, world, v, (r, c) => ({ colour: world.at[r][c] < 0 ? theme.wall : colour(world.at[r][c]), height: 0 }));
+    return { v, brush };
+  }
+  // Mark a tile of such a map: a dot, or a ring.
+  function ring({ v, brush }, [r, c], theme, filled = false) {
+    const [x, y] = v.at(r + 0.5, c + 0.5);
+    brush.beginPath();
+    brush.arc(x, y, Math.max(3, v.size * (filled ? 0.26 : 0.42)), 0, 2 * Math.PI);
+    brush.fillStyle = "#ffffff";
+    if (filled) brush.fill();
+    for (const [colour, wide] of [["#16181d", filled ? 2 : 4], ...(filled ? [] : [[theme.agent, 2]])]) { brush.strokeStyle = colour; brush.lineWidth = wide; brush.stroke(); }
+  }
+  // The colours of a signed vector, centred on zero.
+  function signed(vector, theme) {
+    const top = kernel.largest(vector) || 1;
+    return (s) => tint(theme.signed, (1 + vector[s] / top) / 2);
   }
 
   // The reader's own maze, kept where the browser allows it, so that every explorer can use it.
@@ -173,5 +218,5 @@ const stage = (() => {
     return world.text;
   }
 
-  return { tint, css, theme, watchTheme, still, make, view, brushFor, blocks, mark, thumbnail, keep, kept, toHash, fromHash };
+  return { tint, css, watchTheme, still, make, subscript, box, dress, view, brushFor, blocks, mark, map, ring, signed, keep, kept, toHash, fromHash };
 })();

@@ -1,5 +1,6 @@
-"""The living maze on the report's first page, offline, from disk: it tells its story, follows every hand, and is right."""
+"""Explorers computed in the browser, in pages of the report, offline, from disk: they follow every hand and are right."""
 
+import re
 import shutil
 from pathlib import Path
 
@@ -11,9 +12,12 @@ from test_report import objections
 
 from eigenlib import site as pages
 from eigenlib.eigenoptions import learn_eigenoption
-from eigenlib.eigenpurposes import extract_eigenpurposes
+from eigenlib.eigenpurposes import alignment, extract_eigenpurposes
 from eigenlib.gridworld import GridWorld
+from eigenlib.lesson_page import widget_json
 from eigenlib.notebooks import Lesson, Outcome
+from eigenlib.representation import learn_successor_representation, relative_error, successor_representation
+from eigenlib.widgets import MazeEditor, explore_sr
 
 pytestmark = pytest.mark.browser
 ROOMS = GridWorld.named("four_rooms").text
@@ -33,19 +37,20 @@ def page(tmp_path_factory):
 
 @pytest.fixture
 def visit(page, browser):
-    """visit(hash, width=…, motion=…): a tab on the first page; in the end no tab may have complained."""
+    """visit(hash, width=…, motion=…): a tab on the first page, or with a widget in place of its maze; none may complain."""
     contexts, errors = [], []
 
-    def open_tab(anchor="", width=1280, motion="reduce", **options):
+    def open_tab(anchor="", width=1280, motion="reduce", widgets=(), **options):
         context = browser.new_context(
             viewport={"width": width, "height": 900}, offline=True, reduced_motion=motion, **options
         )
+        context.set_default_timeout(20_000)
         contexts.append(context)
         tab = context.new_page()
         tab.on("pageerror", lambda error: errors.append(str(error)))
         tab.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
-        tab.goto(page.as_uri() + anchor)
-        tab.wait_for_function(STATE)
+        tab.goto((holding(page, widgets) if widgets else page).as_uri() + anchor)
+        tab.wait_for_function("document.querySelector('.anywidget').eigenlib")
         frames(tab)
         return tab
 
@@ -55,18 +60,30 @@ def visit(page, browser):
     assert errors == []
 
 
+def holding(page, widgets):
+    """A copy of the page with these widgets in place of its maze."""
+    before, after = re.split(r'<div class="anywidget".*?</div>', page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    living = [
+        f'<div class="anywidget"><script type="application/json">{widget_json(one.get_state())}</script></div>'
+        for one in widgets
+    ]
+    copy = page.with_name("widgets.html")
+    copy.write_text(before + "".join(living) + after, encoding="utf-8")
+    return copy
+
+
 def frames(tab):
     """Until what was asked for is on the screen."""
     tab.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
 
 def maze(tab):
-    return tab.locator(".eigenlib-maze .ground canvas")
+    return tab.locator(".eigenlib-maze .ground canvas").first
 
 
 def flat(tab):
     if tab.get_by_role("button", name="Flat", exact=True).count():
-        tab.get_by_role("button", name="Flat", exact=True).click()
+        tab.get_by_role("button", name="Flat", exact=True).first.click()
         tab.wait_for_timeout(50)
         frames(tab)
 
@@ -95,7 +112,7 @@ def drag(tab, *cells):
 
 
 def message(tab):
-    return tab.locator(".eigenlib-maze-message").inner_text()
+    return tab.locator(".eigenlib-maze-message").first.inner_text()
 
 
 def rows(tab):
@@ -348,3 +365,106 @@ def test_python_sets_it_and_sees_what_was_painted(browser, tmp_path):
 
     with jupyterlab(tmp_path) as address:
         in_lab(browser, address, "maze.ipynb", work)
+
+
+# --- the SR explorer of notebook 03 ---------------------------------------------------------------------------------------
+
+SR = "document.querySelector('.eigenlib-sr')?.parentElement.eigenlib"
+
+
+def learned(tab):
+    """What it shows when it has done what was asked."""
+    frames(tab)
+    tab.wait_for_function(f"{SR}?.done && {SR}.learned")
+    return tab.evaluate(SR)
+
+
+def agrees_with_td(state, step_size=0.1, start="fixed", seed=0):
+    """The same Ψ̂, errors, eigenvector and alignment as the library finds with this seed."""
+    world, k = GridWorld.from_text(state["text"]), state["vector"]
+    exact = successor_representation(world.transition_matrix(), state["gamma"])
+    psi = learn_successor_representation(world, state["episodes"], 100, step_size, state["gamma"], start, seed)
+    np.testing.assert_allclose(state["row"], psi[state["state"]], atol=1e-12)
+    assert state["errors"][-1] == [state["episodes"], pytest.approx(float(relative_error(psi, exact)))]
+    vectors = extract_eigenpurposes(psi, k + 1).vectors
+    assert abs(np.dot(state["learned"], vectors[:, k])) == pytest.approx(1, abs=1e-9)
+    assert state["score"] == pytest.approx(alignment(vectors, extract_eigenpurposes(exact))[k], abs=1e-9)
+
+
+def check_sr_explorer(tab):
+    """Every control moves it, twenty moves are followed, and the numbers are the library's."""
+    box = tab.locator(".eigenlib-sr")
+    box.scroll_into_view_if_needed()
+    assert learned(tab)["episodes"] == 100
+    agrees_with_td(learned(tab))
+    slider = {name: box.get_by_role("slider", name=name) for name in ("episodes", "γ", "step size η", "eigenvector")}
+    for move in range(20):
+        before = learned(tab)
+        slider["episodes"].press("ArrowRight" if move < 5 else "ArrowLeft")
+        assert learned(tab)["episodes"] != before["episodes"]
+    agrees_with_td(learned(tab))
+    slider["γ"].press("ArrowRight")
+    assert learned(tab)["gamma"] == 0.91
+    slider["step size η"].press("ArrowRight")
+    box.get_by_role("button", name="random").click()
+    slider["eigenvector"].press("ArrowRight")
+    agrees_with_td(learned(tab), 0.2, "random")
+    assert learned(tab)["vector"] == 2
+    box.get_by_role("button", name="Another walk").click()
+    agrees_with_td(learned(tab), 0.2, "random", seed=1)
+    area = box.locator("canvas").first.bounding_box()
+    size = area["width"] / 13
+    tab.mouse.click(area["x"] + 2.5 * size, area["y"] + 3.5 * size)  # row 3, column 2
+    frames(tab)
+    assert learned(tab)["state"] == GridWorld.named("four_rooms").state_at[3, 2]
+    assert "Row 4, column 3: Ψ̂" in box.locator(".said").inner_text()
+    box.locator("canvas").first.press("ArrowDown")
+    assert learned(tab)["state"] == GridWorld.named("four_rooms").state_at[4, 2]
+    agrees_with_td(learned(tab), 0.2, "random", seed=1)
+
+
+def test_td_follows_every_control_and_agrees_with_the_library(visit):
+    tab = visit(widgets=[explore_sr(GridWorld.named("four_rooms"))])
+    check_sr_explorer(tab)
+    assert objections(tab) == []
+
+
+def test_td_plays_from_the_beginning_and_stops(visit):
+    tab = visit(widgets=[explore_sr(GridWorld.named("four_rooms"), episodes=5000)])
+    agrees_with_td(learned(tab))
+    tab.get_by_role("button", name="Play").click()
+    tab.wait_for_function(f"{SR}.episodes > 3 && {SR}.episodes < 100")
+    tab.get_by_role("button", name="Pause").click()
+    tab.wait_for_timeout(300)
+    agrees_with_td(learned(tab))
+
+
+@pytest.mark.parametrize("text", [".", "..", "...\n.Xv\n...", "\n".join(["." * 15] * 14)])
+@pytest.mark.parametrize("gamma", [0.0, 0.999])
+def test_td_in_any_world(visit, text, gamma):
+    world = GridWorld.from_text(text)
+    tab = visit(width=390, color_scheme="dark", widgets=[explore_sr(world, episodes=30, gamma=gamma)])
+    state = learned(tab)
+    np.testing.assert_allclose(
+        state["row"], learn_successor_representation(world, 30, 100, 0.1, gamma, "fixed", 0)[0], atol=1e-12
+    )
+    assert tab.evaluate("document.documentElement.scrollWidth") <= 390
+    assert objections(tab) == []
+
+
+def test_two_on_a_page_do_not_disturb_each_other(visit):
+    tab = visit(
+        widgets=[
+            MazeEditor(GridWorld.named("four_rooms")),
+            explore_sr(GridWorld.from_text("....")),
+            MazeEditor(GridWorld.from_text("...")),
+        ]
+    )
+    tab.wait_for_function("[...document.querySelectorAll('.anywidget')].every((one) => one.eigenlib)")
+    texts = tab.evaluate("[...document.querySelectorAll('.anywidget')].map((one) => one.eigenlib.text)")
+    assert texts == [ROOMS, "....", "..."]
+    flat(tab)
+    click(tab, 3, 3)
+    assert tab.evaluate("[...document.querySelectorAll('.anywidget')].map((one) => one.eigenlib.text)")[1:] == texts[1:]
+    assert rows(tab)[3][3] == "X"
+    assert objections(tab) == []
