@@ -4,7 +4,7 @@
 
 const srExplorer = (() => {
   const { make, subscript } = stage;
-  const RATES = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1], SLICE = 14; // ms of learning between two frames
+  const RATES = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1], SLICE = 8; // ms of learning between two frames
   const TENS = [35, 40, 50, 60, 70, 80, 100, 120, 150, 200, 250, 300, 400];
   const STOPS = [...kernel.range(31).slice(1), ...TENS, ...TENS.filter((ten) => ten >= 50).map((ten) => 10 * ten), 5000]; // about evenly in log
   const nearest = (list, value) => list.reduce((best, one, k) => (Math.abs(one - value) < Math.abs(list[best] - value) ? k : best), 0);
@@ -109,7 +109,7 @@ const srExplorer = (() => {
         const next = STOPS[nearest(STOPS, model.get("episodes")) + 1];
         if (next) set({ episodes: next }); else playing = false;
       }
-      const done = learn();
+      const before = run.done, done = learn() && run.done === before; // eigenvectors wait for a frame without learning
       if (done && !found) compare();
       controls();
       const width = Math.max(160, ofRow.canvas.parentElement.clientWidth), s = state(), here = run.psi[s];
