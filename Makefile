@@ -23,7 +23,7 @@ fuzz: $(READY)  ## the fuzz of the tests, ten times as long
 	@EIGENLIB_FUZZ=10 $(BIN)/python -m pytest -s tests/test_fuzz.py $(ARGS)
 
 attacks: $(READY)  ## what hostile submissions might try while `eigenlib grade` runs, class by class (half an hour)
-	@$(BIN)/python tests/attacks.py $(ARGS)
+	@$(BIN)/python tests/eigencourse/grading/attacks.py $(ARGS)
 
 lab: $(READY)  ## open JupyterLab on notebook 00
 	@$(BIN)/jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) --LabApp.app_settings_dir=$(CURDIR)/tools/lab --KernelManager.transport_encryption=auto notebooks/00_start_here.ipynb

@@ -12,10 +12,10 @@ import time
 import numpy as np
 from ale_py import ALEInterface, LoggerMode, roms
 
+from eigencourse.doctor import GAMES
 from eigenlib.atari.dataset import play
 from eigenlib.atari.emulator import Emulator
 from eigenlib.atari.games import LOCKED
-from eigenlib.doctor import GAMES
 
 DECISIONS, SKIP, ROUNDS, BAR = 150, 5, 25, 0.80
 

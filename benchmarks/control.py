@@ -18,7 +18,7 @@ import numpy as np
 from eigenlib.control import q_learning
 from eigenlib.eigenoptions import Option, discover_eigenoptions
 from eigenlib.eigenpurposes import extract_eigenpurposes
-from eigenlib.experiments import SETTINGS
+from eigenlib.experiments.control import SETTINGS
 from eigenlib.gridworld import MOVES, GridWorld
 from eigenlib.representation import successor_representation
 

@@ -37,7 +37,7 @@ def measure(rooms: int, size: int, method: str, progress: bool) -> dict[str, flo
     from eigenlib.eigenoptions import follow, learn_eigenoption
     from eigenlib.eigenpurposes import residuals, sr_eigenpurposes
     from eigenlib.gridworld import GridWorld, big_rooms
-    from eigenlib.sampled_diffusion import sampled_diffusion_time
+    from eigenlib.large.sampled_diffusion import sampled_diffusion_time
 
     corridor = GridWorld.from_text("..").next_state.astype(np.int32)
     _kernels.climb(

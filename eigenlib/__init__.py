@@ -4,4 +4,7 @@ Algorithm 1 of Machado et al. (ICLR 2018) is the way through the package, one mo
 worlds and gridworld (the world) → representation (Ψ or L) → eigenpurposes (their eigenvectors) → eigenoptions (their policies).
 """
 
-__version__ = "0.1.0"
+from eigenlib import _moved
+
+__version__ = "0.2.0"
+_moved.install()

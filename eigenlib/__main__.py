@@ -1,7 +1,5 @@
-"""`python -m eigenlib` is the `eigenlib` command."""
+"""`python -m eigenlib` is the `eigenlib` command, which is the course's."""
 
-import sys
+import runpy
 
-from eigenlib.cli import main
-
-sys.exit(main())
+runpy.run_module("eigencourse", run_name="__main__")

@@ -34,13 +34,7 @@ from scipy.sparse.csgraph import breadth_first_order
 from scipy.sparse.linalg import splu
 
 from eigenlib import _require
-from eigenlib._require import (
-    require_discount,
-    require_generator,
-    require_positive,
-    require_seed,
-    require_state,
-)
+from eigenlib._require import require_discount, require_generator, require_positive, require_seed, require_state
 from eigenlib.eigenpurposes import Eigenpurposes
 from eigenlib.worlds import World, require_world
 

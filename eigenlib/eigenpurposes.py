@@ -18,6 +18,7 @@ from scipy import sparse
 
 from eigenlib import _require
 from eigenlib._require import require_floats, require_generator
+from eigenlib.large.spectrum import SPARE, has_a_known_end, leading_eigenpairs
 from eigenlib.representation import (
     require_discount,
     require_positive,
@@ -25,7 +26,6 @@ from eigenlib.representation import (
     require_stochastic,
     successor_representation,
 )
-from eigenlib.spectrum import SPARE, has_a_known_end, leading_eigenpairs
 
 Method = Literal["auto", "dense", "sparse"]
 _DENSE = 500  # states up to which LAPACK is as fast as sparse solvers

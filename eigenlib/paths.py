@@ -2,11 +2,10 @@
 
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-NOTEBOOKS = ROOT / "notebooks"
+PACKAGE = Path(__file__).resolve().parent
+ROOT = PACKAGE.parent
 DATA = ROOT / "data"
 MAPS = DATA / "maps"
 REFERENCE = DATA / "reference"
 PRETRAINED = DATA / "pretrained"
 CACHE = ROOT / ".cache"
-ASSETS = Path(__file__).resolve().parent / "assets"

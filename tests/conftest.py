@@ -7,7 +7,7 @@ import pytest
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # tests run side by side: before anything imports a BLAS
 
-from eigenlib.doctor import find_browser
+from eigencourse.doctor import find_browser
 
 PATIENCE = 600_000  # milliseconds after which a page is given up; only what never comes costs so much
 

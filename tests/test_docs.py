@@ -9,10 +9,10 @@ from itertools import pairwise
 
 import pytest
 
-from eigenlib import cli
-from eigenlib.exercises import all_exercises
-from eigenlib.exercises.answers import GENERAL
-from eigenlib.notebooks import Lesson, lessons
+from eigencourse import cli
+from eigencourse.exercises import all_exercises
+from eigencourse.exercises.answers import GENERAL
+from eigencourse.lessons import Lesson, lessons
 from eigenlib.paths import ROOT
 
 GUIDE, README = ROOT / "docs" / "teaching.md", ROOT / "README.md"

@@ -11,7 +11,7 @@ import yaml
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
-from eigenlib.doctor import pins
+from eigencourse.doctor import pins
 from eigenlib.paths import ROOT
 
 sys.path.insert(0, str(ROOT / "tools"))

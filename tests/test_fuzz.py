@@ -11,8 +11,8 @@ import inspect
 import io
 import json
 import os
-import pkgutil
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -20,6 +20,7 @@ import zipfile
 from contextlib import ExitStack, redirect_stderr, redirect_stdout
 from importlib import import_module
 from pathlib import Path
+from pkgutil import walk_packages as walk
 from unittest.mock import patch
 
 import fuzz_tables
@@ -30,12 +31,15 @@ from fuzz_tables import ATARI, COURSE, PICTURES, SCRATCH, TABULAR
 from fuzzing import bounded_memory, fault_of, fuzz, not_a_sentence, outcome
 from mazes import random_maze
 
+import eigencourse
 import eigenlib
-from eigenlib import cli, reference
-from eigenlib.atari import checkpoints, dataset, games, pipeline, runs, studies, training
-from eigenlib.experiments import load_reference
+from eigencourse import cli
+from eigencourse.lessons import NotebookProblem, lessons
+from eigenlib import storage
+from eigenlib.atari import checkpoints, dataset, games, pipeline, runs, training
+from eigenlib.experiments import atari_studies
+from eigenlib.experiments.control import load_reference
 from eigenlib.gridworld import GridWorld, map_names
-from eigenlib.notebooks import NotebookProblem, lessons
 
 TIMES = int(os.environ.get("EIGENLIB_FUZZ", "1"))
 TABLES = {**TABULAR, **PICTURES, **ATARI, **COURSE}
@@ -47,33 +51,29 @@ PENDING: tuple[tuple[str, str], ...] = ()
 # Public by name, but given nothing that a user has typed: each with the way on which a user's values do reach it.
 MACHINERY = {
     "atari.diagnosis.": "measures of the experiment in evidence, on arrays that it made",
-    "atari.evidence.": "steps of one experiment, whose settings stand in its file",
-    "atari.selftest.": "eigenlib doctor --gpu, below",
+    "experiments.atari_evidence.": "steps of one experiment, whose settings stand in its file",
     "atari.subgoals.": "a null of the experiment in evidence, on places that it found",
     "atari.training.faster_precision": "takes what train has checked",
-    "atari.verdicts.": "verdicts of the experiment in evidence, on its own results",
-    "cli.": "the command line, fuzzed as such below",
-    "doctor.": "takes nothing, or what the command line has checked",
-    "editions.": "eigenlib student, below",
-    "figures.best_figure": "takes a notebook that nbformat has read",
-    "lesson_page.": "eigenlib report, below",
-    "ledger.claims": "takes nothing",
-    "ledger.collect": "takes a notebook that nbformat has read",
-    "ledger.measured": "takes an entry of ours",
-    "ledger.summary": "takes entries of ours",
-    "live.Screen.png": "takes nothing",
-    "marks.": "takes a path that was checked, and rows of ours; eigenlib grade, below",
-    "minutes.": "eigenlib notebooks, below",
-    "notebooks.": "eigenlib report, notebooks and doctor, below; what users call, lessons, has its entry",
-    "portable.": "eigenlib portable, below",
-    "readme.": "eigenlib readme, below",
-    "reference.alone_in": "takes a folder that was checked",
-    "reference.code_of": "takes names of our modules",
-    "reference.replace_file": "takes a path that was checked",
-    "rehearsal.": "eigenlib doctor --course, below",
-    "report.": "eigenlib report, below",
-    "site.": "eigenlib report, below",
-    "spectrum.": "extract_eigenpurposes and sr_eigenpurposes, which have checked all",
+    "experiments.verdicts.": "verdicts of the experiment in evidence, on its own results",
+    "eigencourse.cli.": "the command line, fuzzed as such below",
+    "eigencourse.doctor.": "takes nothing, or what the command line has checked",
+    "eigencourse.editions.": "eigenlib student, below",
+    "eigencourse.report.figures.best_figure": "takes a notebook that nbformat has read",
+    "eigencourse.ledger.claims": "takes nothing",
+    "eigencourse.ledger.collect": "takes a notebook that nbformat has read",
+    "eigencourse.ledger.measured": "takes an entry of ours",
+    "eigencourse.ledger.summary": "takes entries of ours",
+    "plots.explorers.Screen.png": "takes nothing",
+    "eigencourse.grading.marks.": "takes a path that was checked, and rows of ours; eigenlib grade, below",
+    "eigencourse.minutes.": "eigenlib notebooks, below",
+    "eigencourse.lessons.": "eigenlib report, notebooks and doctor, below; what users call, lessons, has its entry",
+    "eigencourse.portable.": "eigenlib portable, below",
+    "eigencourse.readme.": "eigenlib readme, below",
+    "storage.alone_in": "takes a folder that was checked",
+    "storage.code_of": "takes names of our modules",
+    "storage.replace_file": "takes a path that was checked",
+    "eigencourse.report.": "eigenlib report, below",
+    "large.spectrum.": "extract_eigenpurposes and sr_eigenpurposes, which have checked all",
     "diffusion.require_cost": "is itself a refusal",
     "plots.require_map": "is itself a refusal",
     "gridworld.GridWorld.outcomes": "takes nothing",
@@ -96,21 +96,21 @@ MACHINERY = {
     "atari.pretrained.ship": "eigenlib atari ship, below",
     "atari.runs.": "damaged files, below",
     "atari.training.fingerprint": "takes a dataset that train has checked",
-    "deep_rooms.AsWritten": "an objective that watch_features makes",
-    "deep_rooms.make_reference": "takes nothing",
-    "deep_rooms.stored_": "takes nothing",
+    "experiments.deep_rooms.AsWritten": "an objective that watch_features makes",
+    "experiments.deep_rooms.make_reference": "takes nothing",
+    "experiments.deep_rooms.stored_": "takes nothing",
 }
 RECORDS = {  # dataclasses that only the library fills in
-    "experiments.Curves",
-    "figures.Figure",
-    "ledger.Claim",
-    "notebooks.Lesson",
-    "notebooks.Failure",
-    "notebooks.Outcome",
-    "rehearsal.Line",
-    "lesson_page.Heading",
-    "lesson_page.Section",
-    "lesson_page.LessonPage",
+    "experiments.control.Curves",
+    "eigencourse.report.figures.Figure",
+    "eigencourse.ledger.Claim",
+    "eigencourse.lessons.Lesson",
+    "eigencourse.lessons.Failure",
+    "eigencourse.lessons.Outcome",
+    "eigencourse.doctor.course.Line",
+    "eigencourse.report.lesson_page.Heading",
+    "eigencourse.report.lesson_page.Section",
+    "eigencourse.report.lesson_page.LessonPage",
     "atari.dataset.Dataset",
     "atari.pipeline.Job",
     "atari.runs.Run",
@@ -121,11 +121,11 @@ RECORDS = {  # dataclasses that only the library fills in
 def public() -> dict[str, list[str]]:
     """{name: its parameters} of every public function, class and method of the package."""
     found: dict[str, list[str]] = {}
-    for module in pkgutil.walk_packages(eigenlib.__path__, "eigenlib."):
-        parts = module.name.split(".")[1:]
-        if (
-            any(part.startswith("_") for part in parts) or parts[0] == "exercises"
-        ):  # answers of learners: test_exercises
+    # Answers of learners have their own tests (test_exercises), and so has the room in which they are asked for (test_grade).
+    apart = re.compile(r"eigencourse\.(exercises|grading\.(examiner|keeper|runner|sandbox|wire))\b|.*\._")
+    for module in (m for package in (eigenlib, eigencourse) for m in walk(package.__path__, f"{package.__name__}.")):
+        parts = module.name.removeprefix("eigenlib.").split(".")
+        if apart.match(module.name):
             continue
         for name, thing in vars(import_module(module.name)).items():
             if name.startswith("_") or getattr(thing, "__module__", None) != module.name:
@@ -356,12 +356,12 @@ def _vouched(path: Path, data: bytes) -> None:
 def test_damaged_archives_are_refused(tmp_path, report):
     given, rng, faults, count = tmp_path / "given", random.Random(TIMES), [], 0
     given.mkdir()
-    reference.save(given / "whole", {"numbers": np.arange(50.0), "more": np.eye(3)}, command="none")
+    storage.save(given / "whole", {"numbers": np.arange(50.0), "more": np.eye(3)}, command="none")
     parts = {suffix: (given / f"whole{suffix}").read_bytes() for suffix in (".npz", ".json")}
     at = given / "torn"
 
     def load() -> None:
-        arrays, _ = reference.load(at)
+        arrays, _ = storage.load(at)
         if "numbers" in arrays:
             assert np.array_equal(arrays["numbers"], np.arange(50.0)), "another array than was stored"
 
@@ -372,7 +372,7 @@ def test_damaged_archives_are_refused(tmp_path, report):
             )
         judged(f"load, damage {k}", load, faults)
         _vouched(at, damaged(parts[".npz"], rng))  # the damage is older than the checksum
-        judged(f"load, vouched damage {k}", lambda: reference.load(at), faults)
+        judged(f"load, vouched damage {k}", lambda: storage.load(at), faults)
         count += 2
     pickled = io.BytesIO()
     np.save(pickled, np.array([{"a": 1}], dtype=object), allow_pickle=True)
@@ -387,8 +387,8 @@ def test_damaged_archives_are_refused(tmp_path, report):
         "folder": lambda: (at.with_name("torn.npz").unlink(), at.with_name("torn.npz").mkdir()),
     }.items():
         make()
-        with patch.object(reference, "LARGEST", 2**20):
-            _, error = outcome(lambda: reference.load(at), what)
+        with patch.object(storage, "LARGEST", 2**20):
+            _, error = outcome(lambda: storage.load(at), what)
         if error is None or fault_of(error, NAMES):
             faults.append(f"load, {what}: {error!r}")
         judged(f"load_reference, {what}", lambda: load_reference(at), faults)
@@ -449,19 +449,19 @@ def _reached(*_args, **_kwargs):
 
 
 WORK = (
-    "eigenlib.report.run_many",
-    "eigenlib.notebooks.refresh",
-    "eigenlib.readme.write",
-    "eigenlib.readme.stale",
-    "eigenlib.editions.write_editions",
-    "eigenlib.grading._Class._examined",
-    "eigenlib.marks.write",
-    "eigenlib.experiments.control_experiment",
-    "eigenlib.deep_rooms._trained",
-    "eigenlib.doctor.examine",
-    "eigenlib.rehearsal.run_many",
-    "eigenlib.portable.probe",
-    "eigenlib.minutes.note",
+    "eigencourse.report.run_many",
+    "eigencourse.lessons.refresh",
+    "eigencourse.readme.write",
+    "eigencourse.readme.stale",
+    "eigencourse.editions.write_editions",
+    "eigencourse.grading.grade._Class._examined",
+    "eigencourse.grading.marks.write",
+    "eigenlib.experiments.control.control_experiment",
+    "eigenlib.experiments.deep_rooms._trained",
+    "eigencourse.doctor.examine",
+    "eigencourse.doctor.course.run_many",
+    "eigencourse.portable.probe",
+    "eigencourse.minutes.note",
 )
 
 
@@ -472,7 +472,9 @@ def told(arguments: list[str]) -> tuple[str, str]:
         for name in WORK:
             stack.enter_context(patch(name, _reached))
         stack.enter_context(patch.dict(pipeline.STEPS, dict.fromkeys(pipeline.STEPS, _reached)))
-        stack.enter_context(patch.dict(studies.STUDIES, {name: ([("x",)], _reached) for name in studies.STUDIES}))
+        stack.enter_context(
+            patch.dict(atari_studies.STUDIES, {name: ([("x",)], _reached) for name in atari_studies.STUDIES})
+        )
         stack.enter_context(redirect_stdout(out))
         stack.enter_context(redirect_stderr(err))
         status, error = outcome(lambda: cli.main(arguments), " ".join(arguments)[:200])
@@ -618,11 +620,11 @@ def test_a_file_that_may_not_be_read_is_a_sentence(tmp_path):
 
 
 def test_without_the_repository_every_command_says_so(tmp_path, monkeypatch):
-    monkeypatch.setattr("eigenlib.notebooks.NOTEBOOKS", tmp_path / "notebooks")
+    monkeypatch.setattr("eigencourse.lessons.NOTEBOOKS", tmp_path / "notebooks")
     with pytest.raises(NotebookProblem, match="installed without its repository"):
         lessons()
     for command in (["report"], ["notebooks"], ["readme"], ["student"], ["doctor", "--course"]):
-        with patch("eigenlib.readme.README", tmp_path / "README.md"):
+        with patch("eigencourse.readme.README", tmp_path / "README.md"):
             out, err = io.StringIO(), io.StringIO()
             with redirect_stdout(out), redirect_stderr(err):
                 assert cli.main(command) == 2

@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 
-from eigenlib.doctor import find_browser
+from eigencourse.doctor import find_browser
 
 
 def attempts() -> list[list[list[str]]]:

@@ -23,7 +23,7 @@ import numpy as np
 
 from eigenlib.atari.dataset import COLUMNS, NO_ACTION, DatasetError, play
 from eigenlib.atari.pixels import PixelWorld
-from eigenlib.reference import replace_file
+from eigenlib.storage import replace_file
 
 Maker = Callable[[int], PixelWorld]
 

@@ -23,7 +23,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load as tensors_from_bytes
 from safetensors.torch import save as bytes_of_tensors
 
-from eigenlib.reference import replace_file
+from eigenlib.storage import replace_file
 
 DESCRIPTION = "run.json"
 

@@ -29,7 +29,7 @@ import numpy as np
 from eigenlib import _require
 from eigenlib.atari.emulator import Emulator
 from eigenlib.atari.pixels import SIDE, PixelMaze, PixelWorld, require_pixel_world
-from eigenlib.reference import alone_in
+from eigenlib.storage import alone_in
 
 NO_ACTION = 255
 SHARD = 5000  # frames in a piece of a collection

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from eigenlib import _require, reference
+from eigenlib import _require, storage
 from eigenlib.atari import dataset as datasets
 from eigenlib.atari import metrics, options
 
@@ -58,7 +58,7 @@ def discover(
     made_from |= {"purposes": job.amounts.purposes, "steps": job.amounts.steps}
     made_from |= {"reward": reward, "depth": depth, "centre": centre}
     path = discovery_path(job, reward, depth, centre)
-    with reference.alone_in(path.parent):
+    with storage.alone_in(path.parent):
         if _stored(path, made_from) is None:
             _discover(job, run, walk, path, made_from, progress)
     return read_discovery(path)
@@ -78,7 +78,7 @@ def _discover(
         found = _stored(part, made_from)
         if found is None:
             found = _directions(kind, *seen(network), positions, job, made_from["centre"])
-            reference.save(part, found, made_from=made_from)
+            storage.save(part, found, made_from=made_from)
         vectors, logs = options.both_signs(found["vectors"]), []
         for first in range(0, vectors.shape[1], TOGETHER):
             part, some = path.with_name(f"{path.name}-{kind}-{first:03}"), vectors[:, first : first + TOGETHER]
@@ -86,7 +86,7 @@ def _discover(
             if log is None:
                 ways: Any = {"reward": made_from["reward"], "depth": made_from["depth"], "progress": progress}
                 log = options.follow(world, network, some, job.amounts.steps, **ways)._asdict()
-                reference.save(part, log, made_from=made_from)
+                storage.save(part, log, made_from=made_from)
             logs.append(options.Trajectories(**log))
         tracks = options.Trajectories(*(np.concatenate(column) for column in zip(*logs, strict=True)))
         did = metrics.behaviour(tracks)
@@ -96,7 +96,7 @@ def _discover(
     about = {"game": job.game, "seed": job.seed, "made_from": made_from, "summary": summary}
     libraries = {name: version(name) for name in ("torch", "ale-py")}
     command = job.command("discover")
-    reference.save(path, arrays, command=command, **about, prediction_errors=errors, libraries=libraries)
+    storage.save(path, arrays, command=command, **about, prediction_errors=errors, libraries=libraries)
     for part in path.parent.glob(f"{path.name}-*.*"):
         if part.stem.removeprefix(f"{path.name}-").split("-")[0] in KINDS:
             part.unlink()
@@ -115,7 +115,7 @@ def read_discovery(path: Path) -> Discovery:
         raise FileNotFoundError(
             f"Nothing was discovered in {path.parent.parent} yet: first run eigenlib atari discover for it."
         )
-    arrays, about = reference.load(path)
+    arrays, about = storage.load(path)
     kinds: dict[str, dict[str, np.ndarray]] = {kind: {} for kind in KINDS}
     for name, array in arrays.items():
         kind, _, field = name.partition(".")
@@ -155,7 +155,7 @@ def _summary(found: dict[str, np.ndarray], did: dict[str, np.ndarray]) -> dict[s
 def _stored(path: Path, made_from: dict[str, Any]) -> dict[str, np.ndarray] | None:
     """The arrays at path, if they are there, whole, and made from just this."""
     try:
-        arrays, about = reference.load(path)
+        arrays, about = storage.load(path)
     except (OSError, ValueError):
         return None
     return arrays if about.get("made_from") == made_from else None

@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from eigenlib import _require, reference
+from eigenlib import _require, storage
 from eigenlib.atari import dataset as datasets
 from eigenlib.atari import training
 from eigenlib.atari.discovery import KINDS, discover, discovery_path, read_discovery
@@ -148,7 +148,7 @@ def train(job: Job, processes: int = 1, progress: bool = True) -> training.Run:
 
 def show(job: Job, processes: int = 1) -> Path:
     """Print what was measured and draw where the options went."""
-    from eigenlib.atari.showing import density_figure, summary_table
+    from eigenlib.plots.atari import density_figure, summary_table
 
     found = read_discovery(discovery_path(job))
     print(summary_table(found.about))
@@ -156,7 +156,7 @@ def show(job: Job, processes: int = 1) -> Path:
     kinds = {title: found.kinds[kind] for kind, title in KINDS.items()}
     picture = io.BytesIO()
     density_figure(job.world().screen(), kinds).savefig(picture, dpi=150)
-    reference.replace_file(path, picture.getvalue())
+    storage.replace_file(path, picture.getvalue())
     print(f"Figure: {path}")
     return path
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from eigenlib import _require, reference
+from eigenlib import _require, storage
 from eigenlib.atari import training
 from eigenlib.atari.dataset import NO_ACTION, Dataset, open_dataset
 from eigenlib.atari.discovery import KINDS, discovery_path, read_discovery
@@ -69,7 +69,7 @@ def ship(job: Job, destination: Path | str = PRETRAINED) -> Path:
     command = f"eigenlib atari run {job.game} {replace(job, amounts=done).arguments}"
     path = Path(destination) / job.game
     training.export_weights(run, path)
-    reference.save(path.with_name(f"{job.game}-lesson"), arrays, command=command, **told, config=run.about["config"])
+    storage.save(path.with_name(f"{job.game}-lesson"), arrays, command=command, **told, config=run.about["config"])
     return path
 
 
@@ -85,7 +85,7 @@ def load(game: str, folder: Path | str = PRETRAINED, device: str = "cpu") -> Pre
             f"Train one with: eigenlib atari run {name}."
         )
     network = training.load_network(path, device)
-    arrays, about = reference.load(path.with_name(f"{name}-lesson"))
+    arrays, about = storage.load(path.with_name(f"{name}-lesson"))
     return Pretrained(network, arrays, about)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from eigenlib import reference
+from eigenlib import storage
 from eigenlib.atari.emulator import Emulator
 from eigenlib.atari.metrics import CELL
 
@@ -54,10 +54,10 @@ def reachable(path: Path, decisions: int = 50_000, seed: int = 0) -> np.ndarray:
     counts if the avatar is where it was after one decision of doing nothing, and alive after 20, in one of ten tries.
     """
     try:
-        return reference.load(path)[0]["spots"]
+        return storage.load(path)[0]["spots"]
     except (OSError, ValueError):
         spots = explore(Emulator(GAME), decisions, np.random.default_rng(seed))
-        reference.save(path, {"spots": spots}, decisions=decisions, seed=seed)
+        storage.save(path, {"spots": spots}, decisions=decisions, seed=seed)
         return spots
 
 

@@ -49,7 +49,7 @@ from eigenlib.atari.runs import (
     part_of,
     update_of,
 )
-from eigenlib.reference import alone_in
+from eigenlib.storage import alone_in
 
 __all__ = ["Config", "Run", "choose_device", "export_weights", "load_network", "load_run", "train"]
 

@@ -1,0 +1,1 @@
+"""What a course needs around `eigenlib`: verdicts, lessons, exercises, the report, grading, editions and the command."""

@@ -1,0 +1,1 @@
+"""Marks for strangers' notebooks: `eigenlib grade` (SECURITY.md says what its sandbox promises)."""

@@ -1,0 +1,54 @@
+"""Where modules of the first edition stand now, so that notebooks handed out then still run and are still graded."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import warnings
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+
+MOVED = {
+    "eigenlib.atari.showing": "eigenlib.plots.atari",
+    "eigenlib.atari.studies": "eigenlib.experiments.atari_studies",
+    "eigenlib.deep_plots": "eigenlib.plots.deep",
+    "eigenlib.deep_rooms": "eigenlib.experiments.deep_rooms",
+    "eigenlib.doctor": "eigencourse.doctor",
+    "eigenlib.exercises": "eigencourse.exercises",
+    "eigenlib.ledger": "eigencourse.ledger",
+    "eigenlib.live": "eigenlib.plots.explorers",
+    "eigenlib.notebooks": "eigencourse.lessons",
+    "eigenlib.sampled_diffusion": "eigenlib.large.sampled_diffusion",
+}
+NAMES = {  # single names that went to another module, asked for by the module's `__getattr__`
+    "eigenlib.experiments": dict.fromkeys(
+        ("MEASURES", "SETTINGS", "control_experiment", "stored_curves"), "eigenlib.experiments.control"
+    ),
+}
+
+
+class _Forward(MetaPathFinder, Loader):
+    """An import of an old name is one of the new name, with a word about it."""
+
+    def find_spec(self, name: str, path: object, target: object = None) -> ModuleSpec | None:
+        return ModuleSpec(name, self) if name in MOVED else None
+
+    def exec_module(self, module: ModuleType) -> None:
+        old, new = module.__name__, MOVED[module.__name__]
+        sys.modules[old] = importlib.import_module(new)
+        warnings.warn(f"{old} is now {new}; the old name still works.", DeprecationWarning, stacklevel=2)
+
+
+def name_of(module: str, name: str) -> object:
+    """What `module` gave under this name in the first edition."""
+    new = NAMES[module].get(name)
+    if new is None:
+        raise AttributeError(f"module {module!r} has no attribute {name!r}")
+    warnings.warn(f"{module}.{name} is now {new}.{name}; the old name still works.", DeprecationWarning, stacklevel=3)
+    return getattr(importlib.import_module(new), name)
+
+
+def install() -> None:
+    """Asked last of all, so that whatever has one of these names comes first."""
+    sys.meta_path.append(_Forward())
