@@ -106,53 +106,6 @@ def spectra(laplacian_values, gamma: float, fig: Figure | None = None) -> Figure
     return fig
 
 
-def learned_sr(
-    world: GridWorld, row, learned, exact, state: int, episodes, errors, scores: str, fig: Figure | None = None
-):
-    """One row of Ψ̂, a learned eigenvector beside the exact one, and the error so far (the explorer of notebook 03).
-
-    row, learned, exact: (S,).  state: whose row it is.  episodes, errors: (K,) the curve, its last point marked.
-    """
-    plots.require_map(world)
-    _require_drawn(fig, 4)
-    shape = (world.n_states,)
-    row, learned = _require.numbers(row, "row", shape), _require.numbers(learned, "learned", shape)
-    exact, state = _require.numbers(exact, "exact", shape), _require.whole(state, "state", 0, world.n_states - 1)
-    episodes = _require.numbers(episodes, "episodes", ("K",))
-    errors = _require.numbers(errors, "errors", episodes.shape)
-    _require.text(scores, "scores")
-    if fig is None:
-        fig = plots.figure(12.2, 3.3)
-        axes = fig.subplots(1, 4, width_ratios=[1, 1, 1, 1.25])
-        plots.maze(axes[0], world, row, log=True, limit=3.0)
-        for ax, vector in ((axes[1], learned), (axes[2], exact)):
-            plots.maze(ax, world, vector, signed=True)
-        axes[0].plot([], [], "o", color="white", markeredgecolor=plots.INK, markersize=7, gid=plots.LIVE)
-        axes[3].loglog([1], [1], color=plots.COLOURS["td"], linewidth=2, gid=plots.LIVE)
-        axes[3].loglog([1], [1], "o", color=plots.COLOURS["td"], markersize=8, gid=plots.LIVE)
-        axes[3].set_xlim(0.9, 6000)
-        axes[3].set_ylim(0.02, 2.5)
-        axes[3].minorticks_off()
-        axes[3].set_xticks([1, 10, 100, 1000], ["1", "10", "100", "1,000"])
-        axes[3].set_yticks([0.03, 0.1, 0.3, 1], ["3 %", "10 %", "30 %", "100 %"])
-        axes[3].set_xlabel("episodes")
-        axes[3].set_title("error of $\\hat\\Psi$")
-        for ax, text in zip(axes, ("row of $\\hat\\Psi$ at the dot", "", "exact eigenvector"), strict=False):
-            ax.set_title(text)
-        axes[1].text(0, 1.04, "", transform=axes[1].transAxes, fontsize=11, gid=plots.LIVE, clip_on=False)
-    axes = fig.axes
-    axes[0].images[0].set_data(world.to_grid(row))
-    axes[0].lines[0].set_data(world.cells[state][1:], world.cells[state][:1])
-    for ax, vector in ((axes[1], learned), (axes[2], exact)):
-        ax.images[0].set_data(world.to_grid(vector))
-        top = float(np.abs(vector).max()) or 1.0
-        ax.images[0].set_clim(-top, top)
-    axes[1].texts[0].set_text(scores)
-    axes[3].lines[0].set_data(episodes, errors)
-    axes[3].lines[1].set_data(episodes[-1:], errors[-1:])
-    return fig
-
-
 def eigenoption(world: GridWorld, values, index: int, vector, policy, fig: Figure | None = None) -> Figure:
     """An eigenvector as heat map and landscape, its option, and where its eigenvalue stands (the explorer of notebook 04).
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import html
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache, lru_cache
+from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import anywidget
 import ipywidgets
@@ -23,7 +23,7 @@ from eigenlib import _require, plots
 from eigenlib.eigenoptions import learn_eigenoption
 from eigenlib.eigenpurposes import alignment, extract_eigenpurposes, match_signs
 from eigenlib.gridworld import ARROWS, GridWorld, map_names
-from eigenlib.plots.explorers import SCREEN_DPI, Screen, deep_sr, eigenoption, learned_sr, spectra
+from eigenlib.plots.explorers import SCREEN_DPI, Screen, deep_sr, eigenoption, spectra
 from eigenlib.representation import learn_successor_representation, relative_error, successor_representation
 
 
@@ -94,40 +94,103 @@ def _pictured(bundle, png: bytes, width: int, alt: str, settings: str):
     return data, {"image/png": {"alt": alt, "width": width}, "eigenlib": {"explorer": settings}}
 
 
-class MazeEditor(anywidget.AnyWidget):
-    """A maze whose walls are added and removed by clicking, its eigenvectors and options following (notebook 04).
+class _Explorer(anywidget.AnyWidget):
+    """An explorer computed in the browser: in JupyterLab, and without a kernel in the report.
 
-    All of it is computed in the browser, so that it also works in the report. `editor.world` is the map as edited.
+    Its script is kernel.js (the mathematics), stage.js (what it draws with) and a file of its own. Every trait can be set from
+    Python and read there after the reader's hand has moved it; `world` is the map as it stands.
     """
 
-    _esm = (Path(__file__).with_name("maze_editor.js")).read_text(encoding="utf-8")
+    # What the still picture shows, in words, and how the controls stood; names of traits in braces.
+    alt = settings = ""
     text = traitlets.Unicode().tag(sync=True)
-    index = traitlets.Int(1).tag(sync=True)
-    sign = traitlets.Int(1).tag(sync=True)
     gamma = traitlets.Float(0.9).tag(sync=True)
 
-    def __init__(self, world: GridWorld, index: int = 1, gamma: float = 0.9) -> None:
-        plots.require_map(world)
-        index, gamma = _require.whole(index, "index", 0), _require.discount(gamma)
-        if index >= world.n_states:
-            raise ValueError(f"There is no eigenvector {index}: this map has the numbers 0 to {world.n_states - 1}.")
-        if world.slip or np.isin(world.characters, list(ARROWS)).any():
-            raise ValueError("The maze editor takes maps without slips and one-way doors: only there T is symmetric.")
-        super().__init__(text=world.text, index=index, gamma=gamma)
+    def __init_subclass__(cls, script: str = "", **kwargs: Any) -> None:
+        if script:  # traitlets makes subclasses of its own
+            files = [Path(__file__).with_name(name) for name in ("kernel.js", "stage.js", script)]
+            cls._esm = "\n".join([*(file.read_text(encoding="utf-8") for file in files), "export default explorer;\n"])
+        super().__init_subclass__(**kwargs)
+
+    def __init__(self, world: GridWorld, **values: Any) -> None:
+        self._name = getattr(world, "name", "") or "the map"
+        super().__init__(text=self._fit(world).text, **values)
 
     @property
     def world(self) -> GridWorld:
         return GridWorld.from_text(self.text)
 
+    @world.setter
+    def world(self, world: GridWorld) -> None:
+        self.text = self._fit(world).text
+
+    def _fit(self, world: GridWorld) -> GridWorld:
+        """The world, if this explorer can show it."""
+        plots.require_map(world)
+        if world.slip:
+            raise ValueError("This explorer takes maps without slips: walks in the browser do not slip.")
+        return world
+
+    @traitlets.validate("text")
+    def _valid_text(self, proposal) -> str:
+        return self._fit(GridWorld.from_text(proposal["value"])).text
+
+    @traitlets.validate("gamma")
+    def _valid_gamma(self, proposal) -> float:
+        return _require.discount(proposal["value"])
+
+    def still(self) -> Figure:
+        """What stands in its place where nothing runs."""
+        raise NotImplementedError
+
     def _repr_mimebundle_(self, **kwargs):
-        purposes = extract_eigenpurposes(successor_representation(self.world.transition_matrix(), self.gamma))
-        vector = self.sign * purposes.vectors[:, self.index]
-        policy = learn_eigenoption(self.world, vector, self.gamma).policy
-        fig = eigenoption(self.world, purposes.values, self.index, vector, policy)
-        alt = "Still picture of the maze editor: eigenvector, landscape, option, eigenvalues. Live, its walls can be edited."
-        return _pictured(
-            super()._repr_mimebundle_(**kwargs), plots.png(fig, 92), 1100, alt, f"eigenvector {self.index}"
-        )
+        fig, values = self.still(), self.trait_values() | {"name": self._name}
+        alt, settings = self.alt.format_map(values), self.settings.format_map(values)
+        width = int(fig.get_size_inches()[0] * SCREEN_DPI)
+        return _pictured(super()._repr_mimebundle_(**kwargs), plots.png(fig, SCREEN_DPI), width, alt, settings)
+
+
+class MazeEditor(_Explorer, script="maze.js"):
+    """A living maze: walls are painted, its eigenvectors and options follow (notebook 04, and the report's first page).
+
+    `editor.world` is the map as painted, and can be set; so can `index`, `sign`, `gamma`, and `flat`, which looks at the
+    landscape from above. story: begin with the walkers.
+    """
+
+    alt = (
+        "Still picture of the maze editor: eigenvector, landscape, option, eigenvalues. Live, its walls can be edited."
+    )
+    settings = "eigenvector {index}"
+    index = traitlets.Int(1).tag(sync=True)
+    sign = traitlets.Int(1).tag(sync=True)
+    flat = traitlets.Bool(False).tag(sync=True)
+    story = traitlets.Bool(False).tag(sync=True)
+    # Only a page of its own may put the maze into its address.
+    share = traitlets.Bool(False).tag(sync=True)
+
+    def __init__(self, world: GridWorld, index: int = 1, gamma: float = 0.9, story: bool = False) -> None:
+        story, index = _require.flag(story, "story"), _require.whole(index, "index", 0)
+        if index >= self._fit(world).n_states:
+            raise ValueError(f"There is no eigenvector {index}: this map has the numbers 0 to {world.n_states - 1}.")
+        super().__init__(world, index=index, gamma=_require.discount(gamma), story=story)
+
+    def _fit(self, world: GridWorld) -> GridWorld:
+        plots.require_map(world)
+        if world.slip or np.isin(world.characters, list(ARROWS)).any():
+            raise ValueError("The maze editor takes maps without slips and one-way doors: only there T is symmetric.")
+        return world
+
+    def still(self) -> Figure:
+        return _option_figure(self.world, self.index, self.sign, self.gamma)
+
+
+def _option_figure(world: GridWorld, index: int, sign: int, gamma: float) -> Figure:
+    """An eigenvector as heat map and landscape, its option, and where its eigenvalue stands."""
+    index = min(index, world.n_states - 1)
+    purposes = extract_eigenpurposes(successor_representation(world.transition_matrix(), gamma))
+    vector = sign * purposes.vectors[:, index]
+    policy = learn_eigenoption(world, vector, gamma).policy
+    return eigenoption(world, purposes.values, index, vector, policy)
 
 
 def slider(description: str, value: float, low: float, high: float, step: float) -> ipywidgets.FloatSlider:
@@ -149,76 +212,55 @@ def explore_spectra(world: GridWorld, laplacian_values, gamma: float = 0.9) -> E
     )
 
 
-def explore_sr(world: GridWorld, episodes: int = 100, gamma: float = 0.9, state: int = 0) -> Explorer:
-    """Ψ̂ by TD under your hands: episodes, γ, step size, start, seed (notebook 03).
+class _LearnedSR(_Explorer, script="sr.js"):
+    alt = (
+        "The SR of {name} learned in {episodes:,} episodes: a row of it, eigenvector {vector} learned and exact, and the error "
+        "against episodes."
+    )
+    settings = (
+        "episodes {episodes}, γ {gamma}, step size {step_size}, start {start}, seed {seed}, eigenvector {vector}, "
+        "row of state {state}"
+    )
+    episodes = traitlets.Int(100).tag(sync=True)
+    step_size = traitlets.Float(0.1).tag(sync=True)
+    start: Any = traitlets.Enum(["fixed", "random"], "fixed").tag(sync=True)
+    seed = traitlets.Int(0).tag(sync=True)
+    vector = traitlets.Int(1).tag(sync=True)
+    state = traitlets.Int(0).tag(sync=True)
 
-    Every move learns Ψ̂ anew, up to 5,000 episodes; `play` walks through the episodes.
+    def still(self) -> Figure:
+        world, last = self.world, self.episodes
+        k, state = min(self.vector, world.n_states - 1), min(self.state, world.n_states - 1)
+        marks = sorted({*(round(10 ** (step / 8)) for step in range(30) if 10 ** (step / 8) < last), last})
+        psi = successor_representation(world.transition_matrix(), self.gamma)
+        stack = learn_successor_representation(
+            world, last, 100, self.step_size, self.gamma, self.start, self.seed, snapshots=marks
+        )
+        exact, learned = extract_eigenpurposes(psi), extract_eigenpurposes(stack[-1], k + 1).vectors
+        fig = plots.figure(12.2, 3.3)
+        axes = fig.subplots(1, 4, width_ratios=[1, 1, 1, 1.25])
+        plots.maze(axes[0], world, stack[-1][state], log=True, limit=3.0)
+        axes[0].plot(*world.cells[state][::-1], "o", color="white", markeredgecolor=plots.INK, markersize=7)
+        plots.maze(axes[1], world, match_signs(learned[:, [k]], exact.vectors[:, [k]])[:, 0], signed=True)
+        plots.maze(axes[2], world, exact.vectors[:, k], signed=True)
+        axes[3].loglog(marks, relative_error(stack, psi), "o-", color=plots.COLOURS["td"], markevery=[-1])
+        axes[3].set_xlabel("episodes")
+        score = f"learned, alignment {alignment(learned, exact)[k]:.2f}"
+        titles = ("row of $\\hat\\Psi$ at the dot", score, "exact eigenvector", "error of $\\hat\\Psi$")
+        for ax, text in zip(axes, titles, strict=True):
+            ax.set_title(text)
+        return fig
+
+
+def explore_sr(world: GridWorld, episodes: int = 100, gamma: float = 0.9, state: int = 0) -> _Explorer:
+    """Ψ̂ by TD under your hands: episodes, γ, step size, start; click the map for another row (notebook 03).
+
+    The numbers are those of `learn_successor_representation` with 100 steps and this seed.
     """
     plots.require_map(world)
-    episodes, gamma = _require.whole(episodes, "episodes", 1), _require.real(gamma, "γ", 0.05, 0.99)
+    episodes, gamma = _require.whole(episodes, "episodes", 1), _require.discount(gamma)
     state = _require.whole(state, "state", 0, world.n_states - 1)
-    tens = (35, 40, 50, 60, 70, 80, 100, 120, 150, 200, 250, 300, 400)
-    stops = [
-        *range(1, 31),
-        *tens,
-        *(10 * ten for ten in tens if ten >= 50),
-        5000,
-    ]  # one by one, then about evenly in log
-    nearest = min(stops, key=lambda stop: abs(stop - episodes))
-    last = world.n_states - 1
-
-    @lru_cache(maxsize=16)
-    def exact(gamma: float):
-        psi = successor_representation(world.transition_matrix(), gamma)
-        return psi, extract_eigenpurposes(psi)
-
-    @lru_cache(maxsize=4)
-    def learned_at(
-        marks: tuple[int, ...], gamma: float, step_size: float, start: Literal["fixed", "random"], seed: int
-    ):
-        return learn_successor_representation(world, marks[-1], 100, step_size, gamma, start, seed, snapshots=marks)
-
-    def draw(fig, episodes, gamma, step_size, start, seed, vector, state):
-        if not 0 <= state < world.n_states:
-            raise ValueError(f"There is no state {state}: this map has the states 0 to {last}.")
-        psi, purposes = exact(gamma)
-        marks = tuple(stop for stop in stops if stop <= episodes)
-        stack = learned_at(marks, gamma, step_size, start, seed)
-        learned = extract_eigenpurposes(stack[-1], min(vector + 2, world.n_states)).vectors
-        score = alignment(learned, purposes)[vector]
-        learned = match_signs(learned[:, [vector]], purposes.vectors[:, [vector]])[:, 0]
-        words = f"learned, alignment {score:.2f}"
-        errors = relative_error(stack, psi)
-        return learned_sr(
-            world, stack[-1][state], learned, purposes.vectors[:, vector], state, marks, errors, words, fig
-        )
-
-    count = ipywidgets.SelectionSlider(
-        options=[(f"{stop:,}", stop) for stop in stops], value=nearest, description="episodes"
-    )
-    play = ipywidgets.Play(value=stops.index(nearest), min=0, max=len(stops) - 1, interval=150)
-    ipywidgets.jslink((play, "value"), (count, "index"))
-    return Explorer(
-        draw,
-        {
-            "episodes": count,
-            "gamma": slider("γ", gamma, 0.05, 0.99, 0.01),
-            "step_size": ipywidgets.SelectionSlider(
-                options=[0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0], value=0.1, description="step size"
-            ),
-            "start": ipywidgets.ToggleButtons(
-                options=["fixed", "random"], value="fixed", description="start", style={"button_width": "5em"}
-            ),
-            "seed": ipywidgets.IntText(0, description="seed", layout={"width": "150px"}),
-            "vector": ipywidgets.IntSlider(min(1, last), min=0, max=min(10, last), description="eigenvector"),
-            "state": ipywidgets.IntText(state, description="row of state", layout={"width": "170px"}),
-        },
-        lambda **now: (
-            f"The SR of {world.name or 'the map'} learned in {now['episodes']:,} episodes: a row of it, eigenvector "
-            f"{now['vector']} learned and exact, and the error against episodes."
-        ),
-        extra=[play],
-    )
+    return _LearnedSR(world, episodes=episodes, gamma=gamma, state=state, vector=min(1, world.n_states - 1))
 
 
 def explore_eigenvectors(name: str = "four_rooms", gamma: float = 0.9, index: int = 1) -> Explorer:

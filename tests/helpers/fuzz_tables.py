@@ -617,20 +617,6 @@ PICTURES = {
             "fig": thing(lambda: None, ("None",), other=lambda: plots.figure(1, 1)),
         },
     ),
-    "plots.explorers.learned_sr": (
-        live.learned_sr,
-        {
-            "world": world(),
-            "row": per_state(),
-            "learned": per_state(),
-            "exact": per_state(),
-            "state": state(),
-            "episodes": array(lambda: np.array([1, 2]), whole_too=True),
-            "errors": array(lambda: np.array([0.5, 0.4])),
-            "scores": text(),
-            "fig": thing(lambda: None, ("None",), other=lambda: plots.figure(1, 1)),
-        },
-    ),
     "plots.explorers.eigenoption": (
         live.eigenoption,
         {
@@ -669,7 +655,10 @@ PICTURES = {
             "extra": thing(lambda: (), ("[]",), none=lambda: [None]),
         },
     ),
-    "widgets.MazeEditor": (widgets.MazeEditor, {"world": world(), "index": whole(1, 0, S - 1), "gamma": gamma()}),
+    "widgets.MazeEditor": (
+        widgets.MazeEditor,
+        {"world": world(), "index": whole(1, 0, S - 1), "gamma": gamma(), "story": flag(False)},
+    ),
     "widgets.slider": (
         widgets.slider,
         {
@@ -690,7 +679,7 @@ PICTURES = {
     ),
     "widgets.explore_sr": (
         widgets.explore_sr,
-        {"world": world(), "episodes": whole(2), "gamma": real(0.9, 0.05, 0.99), "state": state()},
+        {"world": world(), "episodes": whole(2), "gamma": gamma(), "state": state()},
     ),
     "widgets.explore_eigenvectors": (
         widgets.explore_eigenvectors,
