@@ -1,8 +1,8 @@
 // The mathematics of eigenlib once more, for pages in which no Python runs: the explorers of notebooks and report.
 //
 // One classic script without dependencies; everything is in `kernel`. Names, order of states and actions, tie rules, canonical
-// basis and signs are eigenlib's, and tests/eigenlib/widgets/test_kernel.py compares the two on random mazes. What differs: worlds do not slip
-// here, and eigenvectors are those of maps without one-way doors, where T is symmetric.
+// basis and signs are eigenlib's, and tests/eigenlib/widgets/test_kernel.py compares the two on random mazes. Walks, diffusion time
+// and Q-learning do not slip here; eigenvectors of maps with one-way doors, where T is not symmetric, are the general ones.
 //
 //   world    = parse(text)                 n states; next[4s + a] the state that action a (up, right, down, left) leads to
 //   vectors  = arrays of n numbers         matrices = arrays of n such rows        random = () => a number in [0, 1)
@@ -58,10 +58,22 @@ const kernel = (() => {
     return seen.every(Boolean);
   }
 
-  // T[s][s′] of the uniform random policy; W[s][s′] with self-loops is 4T, without them 0 or 1 between neighbours.
-  function transitions({ n, next }) {
-    const T = zeros(n);
-    next.forEach((t, i) => { T[i >> 2][t] += 0.25; });
+  // What an action can do, as pairs: the chance in each state, and where it leads from there by each action. A slip goes to
+  // either side of the direction meant; then a wind may carry one tile up, with a chance that grows from 0 in the first column
+  // to `wind` in the last.
+  function outcomes({ n, next, cells, width }, slip = 0, wind = 0) {
+    const turned = (by) => next.map((_, i) => next[(i & ~3) | ((i + by) & 3)]);
+    const ways = slip ? [[1 - slip, next], [slip / 2, turned(3)], [slip / 2, turned(1)]] : [[1, next]];
+    const blown = Float64Array.from(cells, ([, c]) => (width > 1 ? (wind * c) / (width - 1) : 0));
+    if (!wind) return ways.map(([chance, to]) => [new Float64Array(n).fill(chance), to]);
+    return ways.flatMap(([chance, to]) => [[blown.map((share) => chance * (1 - share)), to], [blown.map((share) => chance * share), to.map((t) => next[4 * t])]]);
+  }
+
+  // T[s][s′] of the uniform random policy, which slips do not change; W[s][s′] with self-loops is 4T, without them 0 or 1 between
+  // neighbours.
+  function transitions(world, wind = 0) {
+    const T = zeros(world.n);
+    for (const [chance, to] of outcomes(world, 0, wind)) to.forEach((t, i) => { T[i >> 2][t] += chance[i >> 2] / 4; });
     return T;
   }
   const adjacency = (world, loops = false) => transitions(world).map((row, s) => row.map((entry, t) => (s === t && !loops ? 0 : 4 * entry)));
@@ -402,10 +414,15 @@ const kernel = (() => {
     };
   }
 
+  function inverse(matrix) {
+    const solve = dense(matrix), columns = range(matrix.length).map((s) => solve(unit(matrix.length, s)));
+    return columns.map((_, s) => Float64Array.from(columns, (column) => column[s]));
+  }
+
   // The first `count` right eigenvectors of a matrix that need not be symmetric (a learned Ψ̂, say), largest real part first; a
   // complex pair gives the axes of the ellipse that it runs through. The vectors come by inverse iteration.
-  function generalEigenpurposes(matrix, count) {
-    const n = matrix.length, random = generator(1), found = [], upper = eigenvalues(matrix).filter(([, im]) => im >= 0);
+  function generalEigenpurposes(matrix, count, values = eigenvalues(matrix)) {
+    const n = matrix.length, random = generator(1), found = [], upper = values.filter(([, im]) => im >= 0);
     const byReal = alike(upper.map(([re]) => re), 1).flatMap((group) => {
       const sorted = group.sort((i, j) => upper[i][1] - upper[j][1]), groups = [];
       for (const k of sorted) { // the same real part, but another imaginary one: another space
@@ -422,7 +439,7 @@ const kernel = (() => {
       let basis = range(size).map(() => Float64Array.from({ length: n }, () => random() - 0.5));
       for (let turn = 0; turn < 4; turn++) basis = orthonormal(basis.map(solve));
       const axes = size === 2 && im > 0 ? ellipse(matrix, basis, re, im) : null;
-      for (const vector of axes ?? (size > 1 ? canonicalBasis(basis) : basis)) found.push({ value: re, vector: fixSign(vector) });
+      for (const vector of axes ?? (size > 1 ? canonicalBasis(basis) : basis)) found.push({ value: re, im, vector: fixSign(vector) });
     }
     return found.slice(0, count);
   }
@@ -435,6 +452,12 @@ const kernel = (() => {
     if (Math.hypot(long, skew) <= ROUND * (dot(p, p) + dot(q, q))) return null;
     const axes = [p.map((entry, s) => entry * cos + q[s] * sin), q.map((entry, s) => entry * cos - p[s] * sin)];
     return axes.map((axis) => { const size = Math.sqrt(dot(axis, axis)); return axis.map((entry) => entry / size); });
+  }
+
+  // The first `count` eigenpairs of Ψ; where doors make it unsymmetric the general way.
+  function successorPurposes(world, gamma, count) {
+    if (world.doors) return generalEigenpurposes(range(world.n).map(successors(world, gamma)), count);
+    return eigenpurposes(world, count).map(({ value, vector }) => ({ value: 1 / (1 - gamma * value), vector }));
   }
 
   // How far a vector lies in the eigenspace of rank k among `purposes`: 1 inside it, 0 at right angles.
@@ -457,15 +480,16 @@ const kernel = (() => {
   // --- options (eigenoptions.py) ------------------------------------------------------------------------------------------
 
   // The option that climbs e best: value iteration from zero with `terminate` worth 0; ties go to the first action.
-  function eigenoption({ n, next }, purpose, gamma = 0.9) {
-    const size = largest(purpose), zero = ZERO * size, q = new Float64Array(4 * n);
+  function eigenoption(world, purpose, gamma = 0.9, ways = outcomes(world)) {
+    const { n } = world, size = largest(purpose), zero = ZERO * size, q = new Float64Array(4 * n);
     let value = new Float64Array(n), better = new Float64Array(n);
     for (let moved = true; moved; ) {
       moved = false;
       for (let s = 0; s < n; s++) {
         let best = 0;
         for (let i = 4 * s; i < 4 * s + 4; i++) {
-          q[i] = purpose[next[i]] - purpose[s] + gamma * value[next[i]];
+          q[i] = 0;
+          for (const [chance, to] of ways) q[i] += chance[s] * (purpose[to[i]] - purpose[s] + gamma * value[to[i]]);
           if (q[i] > best) best = q[i];
         }
         better[s] = best;
@@ -636,8 +660,8 @@ const kernel = (() => {
   }
 
   return {
-    MOVES, parse, connected, transitions, adjacency, laplacian, generator, walk, successors, learnSuccessors, relativeError,
-    symmetricEigenpairs, leadingEigenpairs, canonicalBasis, fixSign, extractEigenpurposes, eigenpurposes, eigenvalues, generalEigenpurposes, alignment, eigenoption,
+    MOVES, parse, connected, outcomes, transitions, inverse, adjacency, laplacian, generator, walk, successors, learnSuccessors, relativeError,
+    symmetricEigenpairs, leadingEigenpairs, canonicalBasis, fixSign, extractEigenpurposes, eigenpurposes, eigenvalues, generalEigenpurposes, successorPurposes, alignment, eigenoption,
     subgoalOption, eigenoptions, follow, hittingTimes, summary, diffusionTime, qLearner, range, largest, dot, orthonormal, isWall,
   };
 })();

@@ -27,7 +27,7 @@ const explorer = (() => {
       const { world } = desk, gamma = get("gamma");
       if (exact?.world !== world || exact.gamma !== gamma) {
         psi = kernel.range(world.n).map(kernel.successors(world, gamma));
-        purposes = world.doors ? kernel.generalEigenpurposes(psi, 15) : kernel.eigenpurposes(world, Math.min(world.n, 15)).map(({ value, vector }) => ({ vector, value: 1 / (1 - gamma * value) }));
+        purposes = kernel.successorPurposes(world, gamma, Math.min(world.n, 15));
         exact = { world, gamma };
       }
       run = {

@@ -77,8 +77,9 @@ const stage = (() => {
   .eigenlib-live .said { min-height: 1.5em; margin: .5rem 0 0; font-size: 14px; }
   .eigenlib-live .unseen { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
   .eigenlib-live .panels { display: grid; gap: .8rem 1.2rem; grid-template-columns: repeat(2, minmax(0, 1fr)); margin-top: .6rem; }
-  @container (min-width: 860px) { .eigenlib-live .panels { grid-template-columns: repeat(4, minmax(0, 1fr)); } }
-  .eigenlib-live figure { margin: 0; min-width: 0; } .eigenlib-live figcaption { font-size: 14px; min-height: 1.5em; }`;
+  @container (min-width: 860px) { .eigenlib-live .panels { grid-template-columns: repeat(var(--columns, 4), minmax(0, 1fr)); } }
+  .eigenlib-live figure { margin: 0; min-width: 0; display: grid; grid-template-rows: subgrid; grid-row: span 2; row-gap: .15rem; align-items: start; }
+  .eigenlib-live figcaption { font-size: 14px; min-height: 1.5em; align-self: end; }`;
 
   // The box of an explorer. Keys stay inside: JupyterLab would take them for itself.
   function box(el, name, style = "") {
@@ -196,9 +197,20 @@ const stage = (() => {
     if (filled) brush.fill();
     for (const [colour, wide] of [["#16181d", filled ? 2 : 4], ...(filled ? [] : [[theme.agent, 2]])]) { brush.strokeStyle = colour; brush.lineWidth = wide; brush.stroke(); }
   }
+  // A letter on a tile, readable on every colour.
+  function inscribe(v, brush, [r, c, height = 0], letter) {
+    const [x, y] = v.at(r + 0.5, c + 0.5, height), size = Math.max(9, Math.min(16, 0.75 * v.size));
+    brush.font = `700 ${size}px system-ui, sans-serif`;
+    brush.textAlign = "center";
+    brush.lineWidth = size / 3;
+    brush.strokeStyle = "#ffffff";
+    brush.fillStyle = "#16181d";
+    brush.strokeText(letter, x, y + 0.36 * size);
+    brush.fillText(letter, x, y + 0.36 * size);
+  }
   // The colours of a signed vector, centred on zero.
-  function signed(vector, theme) {
-    const top = kernel.largest(vector) || 1;
+  function signed(vector, theme, paler = 1) {
+    const top = paler * kernel.largest(vector) || 1;
     return (s) => tint(theme.signed, (1 + vector[s] / top) / 2);
   }
   // The colours of counts, on a logarithmic scale that ends `decades` below `top`, as in the figures.
@@ -277,10 +289,13 @@ const stage = (() => {
   function desk({ model, el }, name, style = "") {
     const root = box(el, `eigenlib-${name}`, style), bar = make("div", { className: "row desk" }, root), grid = make("div", { className: "panels" }, root);
     const said = make("p", { className: "said", role: "status" }, root), refreshers = [], ends = [], original = model.get("text");
-    let frame = 0, playing = null, since = 0, paint = null, exchange = () => {};
-    const d = { el, root, bar, world: null, theme: dress(root), hover: null, get: (trait) => model.get(trait), say: (text) => { said.textContent = text; } };
+    let frame = 0, playing = null, since = 0, paint = null, unfit = "", exchange = () => {};
+    const d = { el, root, bar, world: null, theme: dress(root), hover: null, problem: "", get: (trait) => model.get(trait), say: (text) => { said.textContent = text; } };
     d.set = (values) => { for (const trait in values) model.set(trait, values[trait]); model.save_changes(); };
     d.wake = () => { frame ||= requestAnimationFrame(draw); };
+
+    // Something that takes long, after the frame that is being drawn has been seen; dropped if the map changes before.
+    d.later = (then) => { const { world } = d; setTimeout(() => { if (world === d.world) { then(); d.wake(); } }, 30); };
 
     d.button = (text, click, parent = bar) => make("button", { type: "button", textContent: text, click }, parent);
     // A slider over `stops`; show(value) is read beside it. stops may be a function, where they depend on the map.
@@ -314,9 +329,10 @@ const stage = (() => {
     };
     // Play steps a trait through its stops, from the first one again when it stood at the last.
     d.play = (trait, stops, pace) => {
+      const list = typeof stops === "function" ? stops : () => stops;
       const button = d.button("Play", () => {
-        playing = playing ? null : { trait, stops, pace };
-        if (playing && nearest(stops, model.get(trait)) === stops.length - 1) d.set({ [trait]: stops[0] });
+        playing = playing ? null : { trait, list, pace };
+        if (playing && nearest(list(), model.get(trait)) === list().length - 1) d.set({ [trait]: list()[0] });
         since = performance.now();
         d.wake();
       });
@@ -357,16 +373,19 @@ const stage = (() => {
       });
       return panel;
     };
-    // Draw a map into a panel: colour(s) of each tile; then arrows of a policy, dots on tiles, and the ring of the hover.
-    d.map = (panel, colour, { policy = null, dots = [], vector = null } = {}) => {
+    // Draw a map into a panel: colour(s) of each tile; then arrows of a policy (−1 where it ends, −2 for nothing), letters and dots
+    // on tiles, and the ring of the hover. With a vector it is the landscape of this vector.
+    d.map = (panel, colour, { policy = null, dots = [], vector = null, letters = d.world.landmarks } = {}) => {
       const width = Math.max(140, panel.figure.clientWidth), { world, theme } = d;
       panel.heights = vector ? relief(world, vector) : () => 0;
       const v = panel.view = view(world, width, 460, vector ? 1 : 0, 1), brush = brushFor(panel.canvas, width, v.tall);
       const cell = (r, c) => ({ colour: world.at[r][c] < 0 ? theme.wall : colour(world.at[r][c]), height: panel.heights(r, c) });
       const arrows = policy && policy.some((action) => action >= 0);
-      blocks(brush, world, v, cell, (r, c) => { const s = world.at[r][c]; if (arrows && s >= 0) mark(brush, v, [r, c], cell(r, c), policy[s], 0.85); });
+      blocks(brush, world, v, cell, (r, c) => { const s = world.at[r][c]; if (arrows && s >= 0 && policy[s] > -2) mark(brush, v, [r, c], cell(r, c), policy[s], 0.85); });
       const lift = (s) => [...world.cells[s], panel.heights(...world.cells[s])];
       for (const s of dots) ring({ v, brush }, lift(s), theme, true);
+      for (const [letter, s] of Object.entries(letters)) inscribe(v, brush, lift(s), letter);
+      if (world.doors) world.cells.forEach(([r, c], s) => { const door = "^>v<".indexOf(world.rows[r][c]); if (door >= 0) inscribe(v, brush, lift(s), "⇑⇒⇓⇐"[door]); });
       if (d.hover !== null && d.hover < world.n) ring({ v, brush }, lift(d.hover), theme);
       return { v, brush };
     };
@@ -386,11 +405,12 @@ const stage = (() => {
       if (!d.world || !el.isConnected) return;
       if (playing && now - since > playing.pace) {
         since = now;
-        const next = playing.stops[nearest(playing.stops, model.get(playing.trait)) + 1];
+        const stops = playing.list(), next = stops[nearest(stops, model.get(playing.trait)) + 1];
         if (next === undefined) playing = null; else d.set({ [playing.trait]: next });
       }
       const { more = false, ...told } = paint(now) ?? {};
       for (const refresh of refreshers) refresh();
+      if (unfit || d.problem) d.say(unfit || d.problem); // until there is another map, or something else is done
       exchange();
       el.eigenlib = { text: d.world.text, done: !more, ...told };
       if (more || playing) d.wake();
@@ -400,24 +420,26 @@ const stage = (() => {
     d.start = (changes, painted) => {
       paint = painted;
       const rebuild = () => {
+        const before = d.world;
         try {
           const world = kernel.parse(model.get("text"));
           if (!kernel.connected(world)) throw new Error("The map falls into parts that no path connects.");
           d.world = world;
           d.hover = null;
-          d.say("");
           changes.text?.();
-        } catch (problem) { d.say(problem.message); }
+          unfit = "";
+        } catch (problem) { d.world = before; unfit = problem.message; d.say(unfit); } // what was there stays
         d.wake();
       };
       for (const [trait, then] of Object.entries({ ...changes, text: rebuild })) {
-        const changed = () => { if (trait === "text" || d.world) then(); d.wake(); };
+        const changed = () => { d.problem = ""; if (trait === "text" || d.world) then(); d.wake(); };
         model.on(`change:${trait}`, changed);
         ends.push(() => model.off(`change:${trait}`, changed));
       }
       ends.push(watchTheme(() => { d.theme = dress(root); d.wake(); }));
       const sized = new ResizeObserver(d.wake);
       sized.observe(grid);
+      grid.style.setProperty("--columns", Math.min(4, grid.children.length));
       rebuild();
       return () => { for (const end of ends) end(); sized.disconnect(); cancelAnimationFrame(frame); };
     };

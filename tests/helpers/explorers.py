@@ -162,3 +162,40 @@ def check_sr_explorer(tab):
     box.locator("canvas").first.press("ArrowDown")
     assert learned(tab)["state"] == GridWorld.named("four_rooms").state_at[4, 2]
     agrees_with_td(learned(tab), 0.2, "random", seed=1)
+
+
+# --- every explorer -------------------------------------------------------------------------------------------------------
+
+
+def settled(tab, which=0):
+    """What the which-th explorer of the page shows, when it has done what was asked."""
+    frames(tab)
+    tab.wait_for_function(
+        "(k) => document.querySelectorAll('.eigenlib-live')[k]?.parentElement.eigenlib?.done", arg=which
+    )
+    return tab.evaluate("(k) => document.querySelectorAll('.eigenlib-live')[k].parentElement.eigenlib", which)
+
+
+def pictures(tab, which=0):
+    canvases = "[...document.querySelectorAll('.eigenlib-live')[k].querySelectorAll('canvas')]"
+    return tab.evaluate(f"(k) => {canvases}.map((one) => one.toDataURL()).join()", which)
+
+
+def follows_twenty_moves(tab, which=0):
+    """Twenty moves by keyboard over all its sliders, then its buttons: each is seen, and none is lost."""
+    box = tab.locator(".eigenlib-live").nth(which)
+    box.scroll_into_view_if_needed()
+    sliders, done = box.locator("input[type=range]:visible"), 0
+    while done < 20:
+        for slider in sliders.all():
+            before, value = (settled(tab, which), pictures(tab, which)), slider.input_value()
+            back = value == slider.get_attribute("max") or (done % 3 == 2 and value != "0")
+            slider.press("ArrowLeft" if back else "ArrowRight")
+            assert slider.input_value() != value, slider.get_attribute("aria-valuetext")
+            frames(tab)
+            assert (settled(tab, which), pictures(tab, which)) != before, slider.get_attribute("aria-valuetext")
+            done += 1
+    for button in box.locator(".choice button:visible").all():
+        button.press("Enter")
+        settled(tab, which)
+        assert button.get_attribute("aria-pressed") == "true"

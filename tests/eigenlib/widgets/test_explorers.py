@@ -18,20 +18,28 @@ from explorers import (
     check_sr_explorer,
     click,
     flat,
+    follows_twenty_moves,
     frames,
     learned,
     maze,
     message,
     point,
     rows,
+    settled,
 )
 from lab import in_lab, jupyterlab
 
 from eigencourse.lessons import Lesson, Outcome
 from eigencourse.report import pages
 from eigencourse.report.lesson_page import widget_json
+from eigenlib import widgets
+from eigenlib.control import q_learning
+from eigenlib.diffusion import diffusion_time
+from eigenlib.eigenoptions import discover_eigenoptions, learn_eigenoption, subgoal_option
+from eigenlib.eigenpurposes import alignment, extract_eigenpurposes
+from eigenlib.experiments.deep_rooms import stored_runs
 from eigenlib.gridworld import GridWorld
-from eigenlib.representation import learn_successor_representation
+from eigenlib.representation import learn_successor_representation, successor_representation
 from eigenlib.widgets import MazeEditor, explore_sr
 
 pytestmark = pytest.mark.browser
@@ -328,3 +336,141 @@ def test_two_on_a_page_do_not_disturb_each_other(visit):
     assert tab.evaluate("[...document.querySelectorAll('.anywidget')].map((one) => one.eigenlib.text)")[1:] == texts[1:]
     assert rows(tab)[3][3] == "X"
     assert objections(tab) == []
+
+
+# --- every explorer -------------------------------------------------------------------------------------------------------
+
+WORLD = GridWorld.named("four_rooms")
+EVERY = {
+    "sums": lambda world: widgets.explore_sums(world, step=5),
+    "spectra": widgets.explore_spectra,
+    "sr": widgets.explore_sr,
+    "diffusion": widgets.explore_diffusion,
+    "reward": lambda world: widgets.explore_reward(world, 0, world.n_states - 1),
+    "dynamics": lambda world: widgets.explore_dynamics(world, 0.3),
+}
+FIXED = {
+    "eigenvectors": lambda _: widgets.explore_eigenvectors(),
+    "deep": lambda world: widgets.explore_deep_sr(world, stored_runs(), 0.9),
+}
+
+
+@pytest.mark.parametrize("name", EVERY | FIXED)
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
+def test_twenty_of_twenty_moves_are_followed(visit, name, width, scheme):
+    tab = visit(width=width, color_scheme=scheme, widgets=[(EVERY | FIXED)[name](WORLD)])
+    follows_twenty_moves(tab)
+    assert tab.evaluate("document.documentElement.scrollWidth") <= width
+    assert objections(tab) == []
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_any_map_and_any_discount_can_be_shown(visit, name):
+    """One tile, two, a corridor, 30 × 30; γ from 0 to .999; then a map that falls apart, which changes nothing."""
+    tab = visit(widgets=[EVERY[name](WORLD)])
+    change = (
+        "(values) => { for (const name in values) document.querySelector('.anywidget').model.set(name, values[name]); }"
+    )
+    for text in (".", "..", ".....", "\n".join(["." * 30] * 30)):
+        for gamma in (0, 0.999):
+            tab.evaluate(change, {"gamma": gamma, "text": text})
+            if name == "dynamics" and len(text) > 500:  # solved densely, so up to 260 tiles
+                frames(tab)
+                assert "up to 260 tiles" in tab.locator(".said").first.inner_text()
+            else:
+                frames(tab)
+                assert tab.evaluate("document.querySelector('.anywidget').eigenlib.text") == text
+    tab.evaluate(change, {"text": "..", "gamma": 0.9})
+    frames(tab)
+    tab.evaluate(change, {"text": ".X."})
+    frames(tab)
+    assert "no path connects" in tab.locator(".said").first.inner_text()
+    assert settled(tab)["text"] == ".."
+
+
+def test_partial_sums_are_those_of_the_series(visit):
+    state = settled(visit(widgets=[widgets.explore_sums(WORLD, 0.95, state=7, step=12)]))
+    T = WORLD.transition_matrix()
+    terms = [np.linalg.matrix_power(T, t)[7] for t in range(13)]
+    np.testing.assert_allclose(state["chance"], terms[-1], atol=1e-12)
+    np.testing.assert_allclose(state["sum"], sum(0.95**t * term for t, term in enumerate(terms)), atol=1e-12)
+    np.testing.assert_allclose(state["whole"], successor_representation(T, 0.95)[7], atol=1e-10)
+
+
+def test_spectra_and_what_noise_leaves_of_the_vectors(visit):
+    tab = visit(widgets=[widgets.explore_spectra(WORLD, gamma=0.5)])
+    exact, state = extract_eigenpurposes(successor_representation(WORLD.transition_matrix(), 0.5)), settled(tab)
+    np.testing.assert_allclose(state["values"], exact.values, atol=1e-9)
+    found = np.array(state["noisy"])
+    assert state["scores"][3] == pytest.approx(alignment(found[:, None], extract_one(exact, 3))[0], abs=1e-9)
+    mean = {}
+    for gamma in (0.1, 0.9):
+        tab.evaluate("(g) => document.querySelector('.anywidget').model.set('gamma', g)", gamma)
+        mean[gamma] = np.mean(settled(tab)["scores"][1:6])
+    assert mean[0.1] < mean[0.9]  # where the values crowd, the same share of noise mixes the vectors
+
+
+def extract_one(purposes, k):
+    """The k-th alone, as alignment compares by rank."""
+    return type(purposes)(purposes.values[[k]], purposes.vectors[:, [k]])
+
+
+@pytest.mark.filterwarnings("ignore::eigenlib.diffusion.DiffusionWarning")
+def test_diffusion_times_are_the_librarys_and_options_are_placed_by_hand(visit):
+    tab = visit(widgets=[widgets.explore_diffusion(WORLD, 8)])
+    state = settled(tab)
+    purposes = extract_eigenpurposes(successor_representation(WORLD.transition_matrix(), 0.9))
+    exact = diffusion_time(WORLD, discover_eigenoptions(WORLD, purposes, 8), matrix=True)
+    assert [state["mean"], state["median"]] == pytest.approx([exact.mean, exact.median], rel=1e-6)
+    np.testing.assert_allclose(state["away"], exact.matrix.sum(axis=0) / 103, rtol=1e-6)
+    canvas = tab.locator(".eigenlib-diffusion canvas").first
+    canvas.press("ArrowRight")  # from tile 0
+    canvas.press("Space")
+    state = settled(tab)
+    exact = diffusion_time(WORLD, [subgoal_option(WORLD, 1)])
+    assert (state["count"], state["mean"]) == (1, pytest.approx(exact.mean, rel=1e-6))
+    canvas.press("Space")  # and away again
+    assert settled(tab)["count"] == 0
+
+
+def test_learners_earn_what_the_librarys_earn(visit):
+    """In distribution: eight learners' mean against that of two hundred."""
+    state = settled(visit(widgets=[widgets.explore_reward(WORLD, 98, 4, 8)]))
+    purposes = extract_eigenpurposes(successor_representation(WORLD.transition_matrix(), 0.9))
+    for name, options in (("plain", []), ("helped", discover_eigenoptions(WORLD, purposes, 8))):
+        exact = q_learning(WORLD, options, 98, 4, 100, 200).reached
+        for episodes, reached, _ in state[name][5::10]:
+            several = exact[:, episodes - 1]
+            assert abs(reached - several.mean()) < 5 * several.std() / np.sqrt(8) + 0.02, (name, episodes)
+
+
+def test_wind_slip_and_doors_are_the_librarys(visit):
+    door = GridWorld.from_text(WORLD.text[:46] + ">" + WORLD.text[47:])
+
+    class Windy(GridWorld):
+        def outcomes(self):
+            blown = np.tile((0.5 * self.cells[:, 1] / (self.free.shape[1] - 1))[:, None], self.n_actions)
+            ways = super().outcomes()
+            calm = [((1 - blown) * chance, to) for chance, to in ways]
+            return calm + [(blown * chance, self.next_state[to, 0]) for chance, to in ways]
+
+    explorer = widgets.explore_dynamics(door, 0.5, 0.2)
+    state, windy = settled(visit(widgets=[explorer])), Windy.from_text(door.text, slip=0.2)
+    np.testing.assert_allclose(explorer.chain(), windy.transition_matrix(), atol=1e-12)
+    psi = successor_representation(windy.transition_matrix(), 0.9)
+    np.testing.assert_allclose(state["row"], psi[0], atol=1e-9)
+    vector = extract_eigenpurposes(psi, 2).vectors[:, 1]
+    np.testing.assert_allclose(state["shown"], vector * np.sign(vector @ state["shown"]), atol=1e-7)
+    assert state["policy"] == learn_eigenoption(windy, np.array(state["shown"]), 0.9).policy.tolist()
+
+
+def test_doors_are_built_where_they_can_open(visit):
+    tab = visit(widgets=[widgets.explore_dynamics(GridWorld.from_text("...\n..."))])
+    tab.get_by_role("button", name="door ↑").click()
+    canvas = tab.locator(".eigenlib-dynamics canvas").first
+    canvas.press("Space")  # tile 0 lies at the upper edge
+    frames(tab)
+    assert "opens into a wall" in tab.locator(".said").first.inner_text()
+    canvas.press("ArrowDown")
+    canvas.press("Space")
+    assert settled(tab)["text"] == "...\n^.."
