@@ -275,7 +275,7 @@ def test_diffusion_time(js):
 def test_eigenoptions_of_a_map_in_order(js):
     world = GridWorld.named("four_rooms")
     expected = discover_eigenoptions(world, extract_eigenpurposes(world.transition_matrix()), 8)
-    assert js("kernel.eigenoptions(kernel.parse(x[0]), 8)", world.text) == [one.policy.tolist() for one in expected]
+    assert js("kernel.eigenoptions(kernel.parse(x[0]))(8)", world.text) == [one.policy.tolist() for one in expected]
 
 
 # --- sampled: the same random numbers, so the same runs -------------------------------------------------------------------
