@@ -12,6 +12,7 @@ import os
 from collections.abc import Mapping
 
 from eigenlib.paths import ROOT
+from eigenlib.storage import replace_file
 
 FILE = ROOT / "docs" / "minutes.json"
 _NEAR = 0.75  # minutes that a new run may differ before the entry is replaced
@@ -38,10 +39,7 @@ def updated(
 def note(seconds: Mapping[str, float], names: list[str]) -> None:
     """Enter what a run has measured."""
     text = json.dumps(updated(stored(), seconds, names, os.cpu_count() or 1), indent=2) + "\n"
-    FILE.parent.mkdir(exist_ok=True)
-    part = FILE.with_name(f".{FILE.name}.{os.getpid()}.part")
-    part.write_text(text, encoding="utf-8")
-    part.replace(FILE)
+    replace_file(FILE, text.encode())
 
 
 def busy() -> bool:

@@ -7,7 +7,6 @@ between <!-- name --> and <!-- /name --> is replaced.
 from __future__ import annotations
 
 import html
-import os
 import re
 from collections import Counter
 from pathlib import Path
@@ -17,6 +16,7 @@ from eigencourse.exercises import all_exercises
 from eigencourse.lessons import Lesson, NotebookProblem, lessons
 from eigencourse.report.figures import Figure, best_figure, same_picture
 from eigenlib.paths import ROOT
+from eigenlib.storage import replace_file
 
 README = ROOT / "README.md"
 ARC = ROOT / "docs" / "arc.png"
@@ -57,10 +57,8 @@ def write() -> list[Path]:
     for path in changed:
         if path not in files:
             path.unlink()
-            continue
-        part = path.with_name(f".{path.name}.{os.getpid()}.part")
-        part.write_bytes(files[path])
-        part.replace(path)
+        else:
+            replace_file(path, files[path])
     return changed
 
 
