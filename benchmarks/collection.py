@@ -14,8 +14,7 @@ from ale_py import ALEInterface, LoggerMode, roms
 
 from eigencourse.doctor import GAMES
 from eigenlib.atari.dataset import play
-from eigenlib.atari.emulator import Emulator
-from eigenlib.atari.games import LOCKED
+from eigenlib.atari.emulator import LOCKED, Emulator
 
 DECISIONS, SKIP, ROUNDS, BAR = 150, 5, 25, 0.80
 

@@ -36,14 +36,14 @@ import eigenlib
 from eigencourse import cli
 from eigencourse.lessons import NotebookProblem, lessons
 from eigenlib import storage
-from eigenlib.atari import dataset, games, pipeline, runs, training
+from eigenlib.atari import dataset, emulator, pipeline, training
 from eigenlib.experiments import atari_studies
 from eigenlib.experiments.control import load_reference
 from eigenlib.gridworld import GridWorld, map_names
 
 TIMES = int(os.environ.get("EIGENLIB_FUZZ", "1"))
 TABLES = {**TABULAR, **PICTURES, **ATARI, **COURSE}
-NAMES = {key for _, kinds in TABLES.values() for key in kinds} | {"ale-py", *games._games().values(), "fuzz", "mem"}
+NAMES = {key for _, kinds in TABLES.values() for key in kinds} | {"ale-py", *emulator._games().values(), "fuzz", "mem"}
 
 # Known faults that someone is mending: (the beginning of a line of the report, why). Must be empty in the end.
 PENDING: tuple[tuple[str, str], ...] = ()
@@ -53,7 +53,6 @@ MACHINERY = {
     "atari.diagnosis.": "measures of the experiment in evidence, on arrays that it made",
     "experiments.atari_evidence.": "steps of one experiment, whose settings stand in its file",
     "atari.subgoals.": "a null of the experiment in evidence, on places that it found",
-    "atari.training.faster_precision": "takes what train has checked",
     "experiments.verdicts.": "verdicts of the experiment in evidence, on its own results",
     "eigencourse.cli.": "the command line, fuzzed as such below",
     "eigencourse.doctor.": "takes nothing, or what the command line has checked",
@@ -91,9 +90,8 @@ MACHINERY = {
     "atari.emulator.Emulator.": "takes nothing",
     "atari.emulator.windows": "takes the height and width of ALE's screen",
     "atari.learning.": "the inner loop of training: what notebooks make of it themselves has entries",
-    "atari.machine.": "takes objects of torch that training has made",
+    "atari.device.": "takes objects of torch that training has made",
     "atari.metrics.places": "is itself a refusal",
-    "atari.metrics.require_dataset": "is itself a refusal",
     "atari.network.DeepSR.layers": "takes nothing",
     "atari.options.restored": "is itself a refusal",
     "atari.pipeline.": "eigenlib atari, below; prepare, which checks a job, has its entry",
@@ -101,7 +99,7 @@ MACHINERY = {
     "atari.pixels.PixelWorld": "a protocol",
     "atari.pixels.require_": "is itself a refusal",
     "atari.pretrained.ship": "eigenlib atari ship, below",
-    "atari.runs.": "damaged files, below",
+    "atari.training.exported": "takes a network that ship has trained",
     "atari.training.fingerprint": "takes a dataset that train has checked",
     "experiments.deep_rooms.AsWritten": "an objective that watch_features makes",
     "experiments.deep_rooms.make_reference": "takes nothing",
@@ -120,7 +118,7 @@ RECORDS = {  # dataclasses that only the library fills in
     "eigencourse.report.lesson_page.LessonPage",
     "atari.dataset.Dataset",
     "atari.pipeline.Job",
-    "atari.runs.Run",
+    "atari.training.Run",
     "eigenoptions.Option",  # fuzzed by what takes options
 }
 
@@ -406,7 +404,7 @@ def test_damaged_archives_are_refused(tmp_path, report):
 def test_damaged_networks_and_datasets_are_refused(tmp_path, report):
     rng, faults, count = random.Random(TIMES), [], 0
     good = {"run": fuzz_tables.stored_run(), "data": fuzz_tables.stored_data()}
-    for kind, load in (("run", runs.load_run), ("data", dataset.open_dataset)):
+    for kind, load in (("run", training.load_run), ("data", dataset.open_dataset)):
         folder = tmp_path / "given" / kind
         names = sorted(path.name for path in good[kind].iterdir() if path.is_file())
         for k in range(40 * TIMES):
@@ -419,10 +417,10 @@ def test_damaged_networks_and_datasets_are_refused(tmp_path, report):
             )
             count += 1
     run, changed = good["run"], tmp_path / "given" / "entry"
-    about = storage.tensors_description(run / runs.DESCRIPTION)
+    about = storage.tensors_description(run / "run")
 
     def load() -> None:
-        runs.load_run(changed)
+        training.load_run(changed)
 
     def take_up() -> None:
         training.train(fuzz_tables.data(), fuzz_tables.config(), changed, progress=False, device="cpu", threads=1)

@@ -14,12 +14,6 @@ from typing import NamedTuple
 
 from eigenlib.paths import ROOT
 
-GAMES = {
-    "bank_heist": "Bank Heist",
-    "freeway": "Freeway",
-    "montezuma_revenge": "Montezuma's Revenge",
-    "ms_pacman": "Ms. Pac-Man",
-}
 _BROWSERS = ("google-chrome", "google-chrome-stable", "chromium", "chromium-browser", "chrome")
 
 
@@ -120,16 +114,18 @@ def _device() -> Finding:
 def _roms() -> Finding:
     from ale_py import ALEInterface, LoggerMode, roms
 
+    from eigenlib.atari.emulator import TITLES
+
     ALEInterface.setLoggerMode(LoggerMode.Error)
-    for rom in GAMES:
+    for rom in TITLES:
         ale = ALEInterface()
         path = roms.get_rom_path(rom)
         if path is None:
-            return Finding("error", "games", f"ale-py has no ROM for {GAMES[rom]}", "Reinstall ale-py.")
+            return Finding("error", "games", f"ale-py has no ROM for {TITLES[rom]}", "Reinstall ale-py.")
         ale.loadROM(path)
         if ale.getScreenRGB().shape != (210, 160, 3):
-            return Finding("error", "games", f"{GAMES[rom]} loads but shows no screen", "Reinstall ale-py.")
-    return Finding("ok", "games", f"{', '.join(GAMES.values())} load")
+            return Finding("error", "games", f"{TITLES[rom]} loads but shows no screen", "Reinstall ale-py.")
+    return Finding("ok", "games", f"{', '.join(sorted(TITLES.values()))} load")
 
 
 def _memory() -> Finding:

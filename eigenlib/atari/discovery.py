@@ -20,7 +20,7 @@ from eigenlib.atari import metrics, options
 
 if TYPE_CHECKING:
     from eigenlib.atari.pipeline import Job
-    from eigenlib.atari.runs import Run
+    from eigenlib.atari.training import Run
 
 # What is followed: the paper's directions, and three controls, of which the last is the same network before it learned.
 KINDS = {"sr": "eigenpurposes", "pca": "PCA of φ", "random": "random directions", "untrained": "untrained network"}

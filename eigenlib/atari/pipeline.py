@@ -21,9 +21,9 @@ from typing import Any, NamedTuple
 from eigenlib import _require, storage
 from eigenlib.atari import dataset as datasets
 from eigenlib.atari import training
+from eigenlib.atari.device import choose_device
 from eigenlib.atari.discovery import KINDS, discover, discovery_path, read_discovery
-from eigenlib.atari.emulator import Emulator
-from eigenlib.atari.games import game_name
+from eigenlib.atari.emulator import Emulator, game_name
 from eigenlib.atari.training import Config
 from eigenlib.paths import CACHE
 
@@ -68,7 +68,7 @@ class Job:
     def trained(self) -> training.Run:
         """The network of this job, if its training is finished."""
         if (self.out / "network" / "run.json").is_file():
-            run = training.load_run(self.out / "network", str(training.choose_device(self.device)))
+            run = training.load_run(self.out / "network", str(choose_device(self.device)))
             if run.finished:
                 return run
         raise FileNotFoundError(f"There is no trained network in {self.out}: first run {self.command('train')}.")
@@ -114,7 +114,7 @@ def prepare(
             raise ValueError(f"There is no amount {name!r}; there are {', '.join(_LEAST)} and the entries of Config.")
     chosen = PRESETS[preset]._replace(**{name: changed[name] for name in set(changed) - learning})
     config = replace(chosen.config, seed=seed, **{name: changed[name] for name in learning})
-    training.choose_device(device)
+    choose_device(device)
     _require.choice(precision, "precision", training.PRECISIONS)
     if threads is not None:
         threads = _require.whole(threads, "threads", 1, 1024)

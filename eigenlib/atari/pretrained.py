@@ -15,10 +15,10 @@ import numpy as np
 from eigenlib import _require, storage
 from eigenlib.atari import training
 from eigenlib.atari.dataset import NO_ACTION, Dataset, open_dataset
+from eigenlib.atari.device import choose_device
 from eigenlib.atari.discovery import KINDS, discovery_path, read_discovery
-from eigenlib.atari.games import game_name
+from eigenlib.atari.emulator import game_name
 from eigenlib.atari.network import DeepSR
-from eigenlib.atari.runs import exported
 from eigenlib.paths import PRETRAINED
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def ship(job: Job, destination: Path | str = PRETRAINED) -> Path:
     for kind in KINDS:
         left_out = {"potentials", "gains"} | ({"vectors"} if kind != "sr" else set())
         arrays |= {f"{kind}.{name}": array for name, array in found.kinds[kind].items() if name not in left_out}
-    size = sum(tensor.nbytes for tensor in exported(run.network).values())
+    size = sum(tensor.nbytes for tensor in training.exported(run.network).values())
     if size > LIMIT:
         raise ValueError(
             f"These weights take {size / 1e6:.1f} MB, more than the {LIMIT / 1e6:.0f} MB that may be shipped."
@@ -76,7 +76,7 @@ def ship(job: Job, destination: Path | str = PRETRAINED) -> Path:
 def load(game: str, folder: Path | str = PRETRAINED, device: str = "cpu") -> Pretrained:
     """What was shipped for a game, its checksums checked."""
     name, folder = game_name(game), _require.path(folder, "folder")
-    training.choose_device(device)
+    choose_device(device)
     path = folder / name
     if not path.with_name(f"{name}.json").is_file():
         there = sorted(file.stem for file in folder.glob("*.safetensors"))

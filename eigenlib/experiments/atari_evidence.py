@@ -80,13 +80,12 @@ import numpy as np
 from eigenlib import storage
 from eigenlib.atari import diagnosis, metrics, options, subgoals, training
 from eigenlib.atari.dataset import Dataset, collect
-from eigenlib.atari.emulator import Emulator
+from eigenlib.atari.emulator import GAMES, Emulator
 from eigenlib.atari.network import DeepSR
-from eigenlib.atari.runs import Config, load_network
+from eigenlib.atari.training import Config, load_network
 from eigenlib.experiments.verdicts import FAILS, SMALL, Verdict, combined, judged
 from eigenlib.paths import CACHE, REFERENCE
 
-GAMES = ("montezuma_revenge", "ms_pacman", "bank_heist", "freeway")
 MARKS = (100_000, 300_000, 1_000_000, 3_000_000, 5_000_000)  # samples seen; the paper's amount is the last
 WALK_ROWS, TEST_ROWS = 20_000, 10_000
 WALK_SEED, TEST_SEED = 1_000_000, 2_000_000  # added to the number of a network: frames that no training sees

@@ -18,15 +18,14 @@ import numpy as np
 import torch
 
 from eigenlib import _require, storage
-from eigenlib.atari import machine, metrics, options, pipeline, pretrained, training
+from eigenlib.atari import device, metrics, options, pipeline, pretrained, training
 from eigenlib.atari.dataset import Dataset, collect
 from eigenlib.atari.discovery import WALK
-from eigenlib.atari.emulator import Emulator
+from eigenlib.atari.emulator import GAMES, Emulator
 from eigenlib.atari.learning import FrameBatches, Learner, Objective, choose_trained, image_statistics
 from eigenlib.atari.network import DeepSR
 from eigenlib.paths import CACHE, REFERENCE
 
-GAMES = ("montezuma_revenge", "ms_pacman", "bank_heist", "freeway")
 NORMALISATIONS = ("raw", "mean", "deviation")
 UPDATES = (0, 25, 50, 100, 200, 400, 800)  # at which predictions are compared
 SEEDS = range(3)
@@ -138,7 +137,7 @@ def make_reference(name: str) -> None:
         try:
             found, _ = storage.load(path)
         except (OSError, ValueError):
-            with machine.threads(1):
+            with device.threads(1):
                 found = make(*part)
             storage.save(path, found)
         arrays |= {f"{key}|{field}": array for field, array in found.items()}

@@ -9,7 +9,7 @@ import torch
 from eigenlib.atari import diagnosis, metrics, options, subgoals
 from eigenlib.atari.dataset import CUT_OFF, EPISODE_ENDED, NO_ACTION, Dataset
 from eigenlib.atari.network import DeepSR, Sizes
-from eigenlib.atari.runs import Config
+from eigenlib.atari.training import Config
 from eigenlib.experiments import atari_evidence, verdicts
 from eigenlib.experiments.atari_evidence import Setting
 from eigenlib.experiments.verdicts import FAILS, HOLDS, PARTLY, SMALL, UNTESTABLE
