@@ -12,8 +12,8 @@ frame is stored once. The last frame of an episode has no action (NO_ACTION): no
 
 Rows are filled in shards of fixed size. A shard depends on nothing but the parameters, the seed and its number: so any
 number of processes gives the same files, and a collection that was killed goes on with the shards it had not finished.
-Until then the arrays are called *.npy.part, plan.json says what is being collected, and shards/ has one small file for
-each finished shard: a checksum of its rows, written after the rows were. A folder with about.json, written last, is whole.
+Until then plan.json says what is being collected, and shards/ holds the finished ones, each an archive of its rows. In the
+end they are put together; about.json is written last: a folder with about.json is whole.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ import threading
 import time
 import tokenize
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
@@ -42,6 +43,8 @@ from eigenlib.atari.pixels import SIDE, PixelMaze, PixelWorld, require_pixel_wor
 
 NO_ACTION = 255
 SHARD = 5000  # frames in a piece of a collection
+_LONGEST = 100_000  # frames in a piece: a gigabyte of them at most is read at a time
+Maker = Callable[[int], PixelWorld]
 ORDINARY, LIFE_LOST, EPISODE_ENDED, CUT_OFF = range(4)  # codes in `ends`
 COLUMNS: dict[str, tuple[type, tuple[int, ...]]] = {
     "frames": (np.uint8, (SIDE, SIDE)),
@@ -182,7 +185,7 @@ def _nowhere() -> None:
 
 
 def collect(
-    world: str | PixelMaze | Emulator | Callable[[int], PixelWorld],
+    world: str | PixelMaze | Emulator | Maker,
     samples: int,
     path: Path | str,
     *,
@@ -208,11 +211,15 @@ def collect(
     processes, seed = _require.whole(processes, "processes", 1, 1024), _require.whole(seed, "seed", 0)
     episode_steps = None if episode_steps is None else _require.whole(episode_steps, "episode_steps", 1)
     one_room, progress = _require.flag(one_room, "one_room"), _require.flag(progress, "progress")
+    if min(shard, samples) > _LONGEST:
+        raise DatasetError(
+            f"shard must be at most {_LONGEST}, got {shard}: a piece is kept in memory while it is filled."
+        )
     path = _require.path(path, "path")
     if path.is_file():
         raise DatasetError(f"{path} is a file, so no dataset can be stored there: choose another folder.")
     if isinstance(world, str):
-        make: Callable[[int], PixelWorld] = Emulator(world, **options).seeded
+        make: Maker = Emulator(world, **options).seeded
     elif options:
         raise DatasetError(f"{', '.join(options)}: such options go with a game's name; set them on the world itself.")
     else:
@@ -237,165 +244,92 @@ def collect(
         "versions": {name: version(name) for name in ("ale-py", "numpy")},
     }
     with storage.alone_in(path):
-        collection = _Collection(path, plan)
-        if not collection.finished():
-            collection.prepare()
-            collection.fill(make, processes, progress)
-            collection.finish()
+        if not _finished(path, plan):
+            needed, free = _room(plan), shutil.disk_usage(path).free
+            if free < needed and not (path / "plan.json").is_file():
+                raise DatasetError(
+                    f"{samples} samples need {needed} bytes ({needed / 1e9:.2f} GB), but {path} has only {free} bytes "
+                    f"({free / 1e9:.2f} GB) free: collect fewer, or into a folder on another disk."
+                )
+            _fill(path, plan, make, processes, progress)
+            _finish(path, plan)
+        shutil.rmtree(path / "shards", ignore_errors=True)
+        (path / "plan.json").unlink(missing_ok=True)
     return open_dataset(path, verify=False)
 
 
-class _Collection:
-    """A folder that is being filled: piece by piece, by one or several processes, killed and taken up again."""
+def _finished(path: Path, plan: dict[str, Any]) -> bool:
+    """Whether the folder holds this collection, whole; a folder that holds another one is an error."""
+    for name in ("about.json", "plan.json"):
+        if (path / name).is_file():
+            found = storage.read_description(path / name) or {}
+            for key, wanted in json.loads(json.dumps(plan)).items():
+                if found.get(key) != wanted:
+                    raise DatasetError(
+                        f"{path} holds another collection ({key}: {found.get(key)} instead of {wanted}): choose another "
+                        "folder or delete it."
+                    )
+    return (path / "about.json").is_file()
 
-    def __init__(self, path: Path, plan: dict[str, Any]) -> None:
-        self.path, self.plan, self.marks = path, plan, path / "shards"
-        starts = range(0, plan["samples"], plan["shard"])
-        self.shards = [slice(start, min(start + plan["shard"], plan["samples"])) for start in starts]
 
-    def finished(self) -> bool:
-        """Whether the folder holds this collection, whole; a folder that holds another one is an error."""
-        for name in ("about.json", "plan.json"):
-            if (self.path / name).is_file():
-                found = storage.read_description(self.path / name) or {}
-                for key, wanted in json.loads(json.dumps(self.plan)).items():
-                    if found.get(key) != wanted:
-                        raise DatasetError(
-                            f"{self.path} holds another collection ({key}: {found.get(key)} instead of {wanted}): choose "
-                            "another folder or delete it."
-                        )
-                if name == "about.json":
-                    self._tidy()
-                    return True
-        return False
-
-    def prepare(self) -> None:
-        """The arrays at full size, their room on the disk reserved, and then plan.json."""
-        rows = self.plan["samples"]
-        if (self.path / "plan.json").is_file() and self._prepared():
+def _fill(path: Path, plan: dict[str, Any], make: Maker, processes: int, progress: bool) -> None:
+    """Collect every shard that is not there yet, or not whole."""
+    if (path / "shards").is_symlink():  # nobody here makes links: this one would have us write somewhere else
+        (path / "shards").unlink()
+    storage.write_description(path / "plan.json", plan)
+    sizes = _sizes(plan)
+    missing = [k for k in range(len(sizes)) if _shard(path, plan, k) is None]
+    for k in missing:
+        (path / "shards" / f"{k:05}.json").unlink(missing_ok=True)
+    there, name = plan["samples"] - sum(sizes[k] for k in missing), f"collecting {plan['game']}"
+    with tqdm(total=plan["samples"], initial=there, unit=" frames", desc=name, disable=not progress) as bar:
+        if processes == 1 or len(missing) == 1:
+            for k in missing:
+                _collect_shard(path, plan, make, k)
+                bar.update(sizes[k])
             return
-        self._tidy()
-        self._remove_arrays()
-        row = sum(int(np.prod(shape)) * np.dtype(kind).itemsize for kind, shape in COLUMNS.values())
-        needed, free = rows * row + 2**20, shutil.disk_usage(self.path).free
-        if free < needed:
-            raise DatasetError(
-                f"{rows} samples need {needed} bytes ({needed / 1e9:.2f} GB), but {self.path} has only {free} bytes "
-                f"({free / 1e9:.2f} GB) free: collect fewer, or into a folder on another disk."
-            )
+        workers = [_start_worker(path, missing[i::processes]) for i in range(min(processes, len(missing)))]
         try:
-            for name, (kind, shape) in COLUMNS.items():
-                np.lib.format.open_memmap(self._file(name), mode="w+", dtype=kind, shape=(rows, *shape)).flush()
-                if hasattr(os, "posix_fallocate"):  # a disk that fills up under a memory map would kill the process
-                    with open(self._file(name), "r+b") as handle:
-                        os.posix_fallocate(handle.fileno(), 0, os.fstat(handle.fileno()).st_size)
-        except OSError as problem:
-            self._remove_arrays()
-            raise DatasetError(
-                f"{self.path / name}.npy cannot be written ({problem.strerror}): {rows} samples need {needed} bytes, so "
-                "make room, collect fewer, or into a folder on another disk."
-            ) from problem
-        self.marks.mkdir(exist_ok=True)
-        storage.write_description(self.path / "plan.json", self.plan)
+            while missing:
+                busy = any(worker.poll() is None for worker in workers)
+                ready = [k for k in missing if (path / "shards" / f"{k:05}.json").is_file()]
+                if ready:  # an update by nothing would still write a line into a log
+                    bar.update(sum(sizes[k] for k in ready))
+                missing = [k for k in missing if k not in ready]
+                if missing and not ready and not busy:
+                    raise DatasetError(
+                        f"A collecting process failed; what it said is above. {path} can be taken up again."
+                    )
+                time.sleep(0.1)
+        finally:
+            for worker in workers:
+                worker.kill()
+                worker.wait()
 
-    def fill(self, make: Callable[[int], PixelWorld], processes: int, progress: bool) -> None:
-        """Every shard that is not there yet, or whose rows are not what its checksum says."""
-        arrays, missing = self._arrays("r+"), []
-        for k in range(len(self.shards)):
-            if self._mark(k).get("sha256") != self._checksum(arrays, k):
-                self._mark_file(k).unlink(missing_ok=True)
-                missing.append(k)
-        total, there = self.plan["samples"], self.plan["samples"] - sum(map(self._size, missing))
-        name = f"collecting {self.plan['game']}"
-        with tqdm(total=total, initial=there, unit=" frames", desc=name, disable=not progress) as bar:
-            if processes == 1 or len(missing) == 1:
-                for k in missing:
-                    self.fill_shard(make, k)
-                    bar.update(self._size(k))
-                return
-            workers = [_start_worker(self.path, missing[i::processes]) for i in range(min(processes, len(missing)))]
-            try:
-                while missing:
-                    busy = any(worker.poll() is None for worker in workers)
-                    ready = [k for k in missing if self._mark(k)]
-                    if ready:  # an update by nothing would still write a line into a log
-                        bar.update(sum(map(self._size, ready)))
-                    missing = [k for k in missing if k not in ready]
-                    if missing and not ready and not busy:
-                        raise DatasetError(
-                            f"A collecting process failed; what it said is above. {self.path} can be taken up again."
-                        )
-                    time.sleep(0.1)
-            finally:
-                for worker in workers:
-                    worker.kill()
-                    worker.wait()
 
-    def fill_shard(self, make: Callable[[int], PixelWorld], k: int) -> None:
-        """Collect shard k, put its rows in place, then say that it is done."""
-        plan, rows = self.plan, self.shards[k]
-        world_seed, policy_seed = np.random.SeedSequence([plan["seed"], k]).generate_state(2).tolist()
-        rng = np.random.default_rng(policy_seed)
-        table, earned = play(make(world_seed), self._size(k), rng, plan["episode_steps"], plan["one_room"])
-        arrays = self._arrays("r+")
-        for name, array in arrays.items():
-            array[rows] = table[name]
-            array.flush()
-        storage.write_description(self._mark_file(k), {"sha256": self._checksum(arrays, k), "reward": earned})
+def _sizes(plan: dict[str, Any]) -> list[int]:
+    """How many rows each shard has."""
+    samples, shard = plan["samples"], plan["shard"]
+    return [min(shard, samples - start) for start in range(0, samples, shard)]
 
-    def finish(self) -> None:
-        """Give the arrays their names; then about.json, which says that all is there."""
-        reward = sum(self._mark(k)["reward"] for k in range(len(self.shards)))
-        transitions = int(np.count_nonzero(self._arrays("r")["actions"] != NO_ACTION))
-        sums = {name: _sha256(self._file(name)) for name in COLUMNS}
-        for name in COLUMNS:
-            self._file(name).replace(self.path / f"{name}.npy")
-        about = {"transitions": transitions, "mean_reward": reward / max(transitions, 1), "sha256": sums}
-        storage.write_description(self.path / "about.json", self.plan | about)
-        self._tidy()
 
-    def _remove_arrays(self) -> None:
-        for name in COLUMNS:
-            self._file(name).unlink(missing_ok=True)
+def _collect_shard(path: Path, plan: dict[str, Any], make: Maker, k: int) -> None:
+    world_seed, policy_seed = np.random.SeedSequence([plan["seed"], k]).generate_state(2).tolist()
+    rng, ways = np.random.default_rng(policy_seed), (plan["episode_steps"], plan["one_room"])
+    table, reward = play(make(world_seed), _sizes(plan)[k], rng, *ways)
+    storage.save(path / "shards" / f"{k:05}", table, reward=reward)
 
-    def _tidy(self) -> None:
-        if self.marks.is_symlink():  # nobody here makes links
-            self.marks.unlink()
-        shutil.rmtree(self.marks, ignore_errors=True)
-        (self.path / "plan.json").unlink(missing_ok=True)
 
-    def _prepared(self) -> bool:
-        """Whether all arrays are there as `prepare` made them: a link that somebody planted would be written through."""
-        try:
-            fit = all(a.shape == (self.plan["samples"], *COLUMNS[name][1]) for name, a in self._arrays("r").items())
-        except _NO_ARRAY:
-            return False
-        return fit and not any(path.is_symlink() for path in (self.marks, *map(self._file, COLUMNS)))
-
-    def _file(self, name: str) -> Path:
-        """The array under its own name, or while it is being filled under another."""
-        whole = self.path / f"{name}.npy"
-        return whole if whole.is_file() else self.path / f"{name}.npy.part"
-
-    def _arrays(self, mode: Any) -> dict[str, np.memmap]:
-        return {name: np.lib.format.open_memmap(self._file(name), mode=mode) for name in COLUMNS}
-
-    def _size(self, k: int) -> int:
-        return self.shards[k].stop - self.shards[k].start
-
-    def _checksum(self, arrays: dict[str, np.memmap], k: int) -> str:
-        digest = hashlib.sha256()
-        for name in COLUMNS:
-            digest.update(np.ascontiguousarray(arrays[name][self.shards[k]]).data)
-        return digest.hexdigest()
-
-    def _mark_file(self, k: int) -> Path:
-        return self.marks / f"{k:05}.json"
-
-    def _mark(self, k: int) -> dict[str, Any]:
-        """What a finished shard left behind; empty when it is not finished."""
-        mark = (storage.read_description(self._mark_file(k)) if self._mark_file(k).is_file() else None) or {}
-        return mark if isinstance(mark.get("reward"), int | float) else {}
+def _shard(path: Path, plan: dict[str, Any], k: int) -> tuple[dict[str, np.ndarray], float] | None:
+    """The rows of shard k and the sum of their rewards; None where they are not there, not whole, or something else."""
+    try:
+        table, about = storage.load(path / "shards" / f"{k:05}")
+        for name, (kind, shape) in COLUMNS.items():
+            if table[name].dtype != kind or table[name].shape != (_sizes(plan)[k], *shape):
+                return None
+        return table, float(about["reward"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
 
 
 def _start_worker(path: Path, shards: list[int]) -> subprocess.Popen:
@@ -416,9 +350,51 @@ def _work(path: str, parent: int, *shards: int) -> None:
 
     threading.Thread(target=watch, daemon=True).start()
     plan = storage.read_description(Path(path) / "plan.json") or {}
-    collection, emulator = _Collection(Path(path), plan), Emulator(**plan["parameters"])
+    emulator = Emulator(**plan["parameters"])
     for k in shards:
-        collection.fill_shard(emulator.seeded, k)
+        _collect_shard(Path(path), plan, emulator.seeded, k)
+
+
+def _finish(path: Path, plan: dict[str, Any]) -> None:
+    """Put the shards together; then about.json, which says that all is there."""
+    rewards, transitions, parts = [], 0, {name: path / f"{name}.npy.part" for name in COLUMNS}
+    try:
+        with ExitStack() as stack:
+            files = {}
+            for name, (kind, shape) in COLUMNS.items():
+                parts[name].unlink(missing_ok=True)
+                files[name] = stack.enter_context(open(parts[name], "xb"))  # x: not through a link
+                kinds = {"descr": np.dtype(kind).str, "fortran_order": False, "shape": (plan["samples"], *shape)}
+                np.lib.format.write_array_header_1_0(files[name], kinds)
+            for k in range(len(_sizes(plan))):
+                found = _shard(path, plan, k)
+                if found is None:
+                    raise DatasetError(f"Piece {k} in {path / 'shards'} was damaged just now: collect again.")
+                rewards.append(found[1])
+                transitions += int(np.count_nonzero(found[0]["actions"] != NO_ACTION))
+                for name, file in files.items():
+                    file.write(np.ascontiguousarray(found[0][name]).data)
+            for file in files.values():
+                file.flush()
+                os.fsync(file.fileno())
+    except OSError as problem:
+        for part in parts.values():
+            part.unlink(missing_ok=True)
+        raise DatasetError(
+            f"{path} cannot take its {plan['samples']} samples ({problem.strerror}): they need {_room(plan)} bytes. Make "
+            "room, then run it again, and it goes on."
+        ) from problem
+    sums = {name: _sha256(part) for name, part in parts.items()}
+    for name, part in parts.items():
+        part.replace(path / f"{name}.npy")
+    about = {"transitions": transitions, "mean_reward": sum(rewards) / max(transitions, 1), "sha256": sums}
+    storage.write_description(path / "about.json", plan | about)
+
+
+def _room(plan: dict[str, Any]) -> int:
+    """Bytes of the arrays, and some for the rest."""
+    row = sum(int(np.prod(shape)) * np.dtype(kind).itemsize for kind, shape in COLUMNS.values())
+    return plan["samples"] * row + 2**20
 
 
 def _sha256(file: Path) -> str:

@@ -252,8 +252,8 @@ def test_stopped_at_every_single_step_it_goes_on(tmp_path, monkeypatch):
         path, wrap = tmp_path / str(steps), dies_at(steps)
         with monkeypatch.context() as patch:
             for owner, name in (
-                (Path, "replace"), (os, "replace"), (os, "open"), (Path, "unlink"), (Path, "mkdir"), (np.memmap, "flush"),
-                (np.lib.format, "open_memmap"), (shutil, "rmtree"), (os, "posix_fallocate"),
+                (Path, "replace"), (os, "replace"), (os, "open"), (Path, "unlink"), (Path, "mkdir"), (os, "fsync"),
+                (np.lib.format, "write_array_header_1_0"), (shutil, "rmtree"),
             ):  # fmt: skip
                 if hasattr(owner, name):
                     patch.setattr(owner, name, wrap(getattr(owner, name)))
@@ -272,12 +272,12 @@ def test_stopped_at_every_single_step_it_goes_on(tmp_path, monkeypatch):
 def test_rows_that_were_damaged_meanwhile_are_collected_again(tmp_path, monkeypatch):
     path, task = tmp_path / "d", {"samples": 70, "shard": 30, "progress": False}
     with monkeypatch.context() as patch:
-        patch.setattr(datasets._Collection, "finish", lambda *_: (_ for _ in ()).throw(Killed))
+        patch.setattr(datasets, "_finish", lambda *_: (_ for _ in ()).throw(Killed))
         with pytest.raises(Killed):
             collect(maze(), path=path, **task)
-    frames = np.lib.format.open_memmap(path / "frames.npy.part", mode="r+")
-    frames[35] ^= 1
-    frames.flush()
+    damaged = bytearray((path / "shards" / "00001.npz").read_bytes())
+    damaged[len(damaged) // 2] ^= 1
+    (path / "shards" / "00001.npz").write_bytes(damaged)
     collect(maze(), path=path, **task)
     collect(maze(), path=tmp_path / "whole", **task)
     assert contents(path) == contents(tmp_path / "whole")
@@ -397,16 +397,18 @@ def test_progress_is_shown_when_asked(tmp_path, capsys):
     assert contents(tmp_path / "a") == contents(tmp_path / "b")
 
 
-def test_a_disk_that_fills_up_while_room_is_reserved_is_one_sentence_and_leaves_nothing(tmp_path, monkeypatch):
+def test_a_disk_that_fills_up_at_the_end_is_one_sentence_and_leaves_no_half(tmp_path, monkeypatch):
     def full(*_):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(os, "posix_fallocate", full)
-    with pytest.raises(
-        DatasetError, match=r"frames.npy cannot be written \(No space left .* 100 samples need 17\d{5} by"
-    ):
-        collect(maze(), 100, tmp_path / "d", progress=False)
-    assert not (tmp_path / "d").exists()
+    collect(maze(), 100, tmp_path / "whole", progress=False)
+    with monkeypatch.context() as patch:
+        patch.setattr(np.lib.format, "write_array_header_1_0", full)
+        with pytest.raises(DatasetError, match=r"cannot take its 100 samples \(No space left .* need 17\d{5} bytes"):
+            collect(maze(), 100, tmp_path / "d", progress=False)
+    assert not list((tmp_path / "d").glob("*.npy*"))
+    collect(maze(), 100, tmp_path / "d", progress=False)
+    assert contents(tmp_path / "d") == contents(tmp_path / "whole")
 
 
 @pytest.mark.parametrize("planted", ["frames.npy.part", "shards"])
@@ -414,16 +416,15 @@ def test_a_received_folder_cannot_have_other_files_written(tmp_path, planted, mo
     """A collection half done, in which an array or the folder of marks is a link to somebody else's."""
     task = {"samples": 70, "shard": 30, "progress": False}
     with monkeypatch.context() as patch:
-        patch.setattr(datasets._Collection, "finish", lambda *_: (_ for _ in ()).throw(Killed))
+        patch.setattr(datasets, "_finish", lambda *_: (_ for _ in ()).throw(Killed))
         with pytest.raises(Killed):
             collect(maze(), path=tmp_path / "received", **task)
     link, victim = tmp_path / "received" / planted, tmp_path / "victim"
-    link.rename(victim)
     if planted == "shards":
-        shutil.rmtree(victim)
+        shutil.rmtree(link)
         victim.mkdir()
     else:
-        np.lib.format.open_memmap(victim, mode="r+")[:] = 7
+        victim.write_bytes(b"precious")
     link.symlink_to(victim)
     before = contents(victim) if victim.is_dir() else victim.read_bytes()
     collect(maze(), path=tmp_path / "received", **task)
