@@ -310,7 +310,8 @@ def test_what_is_printed_is_one_output_however_the_kernel_cut_it(tmp_path):
 def test_a_folder_may_have_any_name(tmp_path):
     folder = tmp_path / "Müllers {Ordner} %s"
     folder.mkdir()
-    outcome = run(write(folder / "90_any.ipynb", "x = 1", "print(x)"), folder / "out.ipynb", {"x": 2})
+    path = write(folder / "90_any.ipynb", "x = 1", "print(x)", metadata=clean(nbformat.v4.new_notebook()).metadata)
+    outcome = run(path, folder / "out.ipynb", {"x": 2})
     assert outcome.failure is None
     assert nbformat.read(outcome.output, as_version=4).cells[-1].outputs[0].text == "2\n"
 
