@@ -56,7 +56,7 @@ MACHINERY = {
     "atari.training.faster_precision": "takes what train has checked",
     "experiments.verdicts.": "verdicts of the experiment in evidence, on its own results",
     "eigencourse.cli.": "the command line, fuzzed as such below",
-    "eigencourse.doctor.": "takes nothing, or what the command line has checked",
+    "eigencourse.doctor": "takes nothing, or what the command line has checked",
     "eigencourse.editions.": "eigenlib student, below",
     "eigencourse.report.figures.best_figure": "takes a notebook that nbformat has read",
     "eigencourse.ledger.claims": "takes nothing",
@@ -65,7 +65,6 @@ MACHINERY = {
     "eigencourse.ledger.summary": "takes entries of ours",
     "plots.explorers.Screen.png": "takes nothing",
     "eigencourse.grading.marks.": "takes a path that was checked, and rows of ours; eigenlib grade, below",
-    "eigencourse.minutes.": "eigenlib notebooks, below",
     "eigencourse.lessons.": "eigenlib report, notebooks and doctor, below; what users call, lessons, has its entry",
     "eigencourse.portable.": "eigenlib portable, below",
     "eigencourse.readme.": "eigenlib readme, below",
@@ -114,10 +113,6 @@ RECORDS = {  # dataclasses that only the library fills in
     "eigencourse.lessons.Lesson",
     "eigencourse.lessons.Failure",
     "eigencourse.lessons.Outcome",
-    "eigencourse.doctor.course.Line",
-    "eigencourse.report.lesson_page.Heading",
-    "eigencourse.report.lesson_page.Section",
-    "eigencourse.report.lesson_page.LessonPage",
     "atari.dataset.Dataset",
     "atari.pipeline.Job",
     "atari.runs.Run",
@@ -466,9 +461,9 @@ WORK = (
     "eigenlib.experiments.control.control_experiment",
     "eigenlib.experiments.deep_rooms._trained",
     "eigencourse.doctor.examine",
-    "eigencourse.doctor.course.run_many",
+    "eigencourse.doctor.run_many",
     "eigencourse.portable.probe",
-    "eigencourse.minutes.note",
+    "eigencourse.readme.note_minutes",
 )
 
 
@@ -641,7 +636,8 @@ def test_without_the_repository_every_command_says_so(tmp_path, monkeypatch):
 
 def test_a_terminal_without_greek_goes_on():
     """An ASCII terminal gets a question mark for φ instead of a traceback."""
-    code = "import sys; from eigenlib import cli; cli._doctor = lambda options: print('\\u03c6 is here') or 0; "
+    code = "import sys; from eigencourse import cli; "
+    code += "cli.COMMANDS['doctor'] = (lambda options: print('\\u03c6 is here') or 0, ()); "
     code += "sys.exit(cli.main(['doctor']))"
     ascii_only = os.environ | {"PYTHONIOENCODING": "ascii", "LC_ALL": "C", "PYTHONUTF8": "0"}
     done = subprocess.run([sys.executable, "-c", code], env=ascii_only, capture_output=True, text=True)
