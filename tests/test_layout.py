@@ -120,7 +120,7 @@ def test_what_was_doubled_stands_once():
 
 
 def test_tests_mirror_the_tree():
-    """A test file is named after a module, a package, or a folder's explorer of many; and every module of the library has one."""
+    """A test file is named after a module or stands in the folder of a package."""
     homes = {
         ".".join(p.relative_to(ROOT / "tests").with_suffix("").parts).replace("test_", "")
         for p in (ROOT / "tests").rglob("test_*.py")
