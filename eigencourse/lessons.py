@@ -25,6 +25,7 @@ import nbformat
 
 from eigencourse.paths import NOTEBOOKS
 from eigenlib import _require
+from eigenlib.storage import replace_file
 
 WIDGET_STATE = "application/vnd.jupyter.widget-state+json"
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
@@ -250,8 +251,8 @@ def refresh(lesson: Lesson) -> Outcome:
     try:
         outcome = run(lesson.path, scratch, {})
         if outcome.failure is None:
-            nbformat.write(clean(nbformat.read(scratch, as_version=4)), scratch)
-            os.replace(scratch, lesson.path)
+            executed = clean(nbformat.read(scratch, as_version=4))
+            replace_file(lesson.path, (nbformat.writes(executed) + "\n").encode())
         return outcome
     finally:
         scratch.unlink(missing_ok=True)

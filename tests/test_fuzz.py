@@ -36,7 +36,7 @@ import eigenlib
 from eigencourse import cli
 from eigencourse.lessons import NotebookProblem, lessons
 from eigenlib import storage
-from eigenlib.atari import checkpoints, dataset, games, pipeline, runs, training
+from eigenlib.atari import dataset, games, pipeline, runs, training
 from eigenlib.experiments import atari_studies
 from eigenlib.experiments.control import load_reference
 from eigenlib.gridworld import GridWorld, map_names
@@ -70,14 +70,21 @@ MACHINERY = {
     "eigencourse.readme.": "eigenlib readme, below",
     "storage.alone_in": "takes a folder that was checked",
     "storage.code_of": "takes names of our modules",
+    "storage.load_tensors": "damaged files, below",
+    "storage.read_": "takes a path that was checked; damaged files, below",
+    "storage.remove_leftovers": "takes a folder that was checked",
     "storage.replace_file": "takes a path that was checked",
+    "storage.save_tensors": "takes tensors of a network; export_weights has its entry",
+    "storage.sha256": "takes bytes",
+    "storage.tensors_description": "damaged files, below",
+    "storage.whole_folder": "takes a path that was checked",
+    "storage.write_description": "takes a path that was checked",
     "eigencourse.report.": "eigenlib report, below",
     "large.spectrum.": "extract_eigenpurposes and sr_eigenpurposes, which have checked all",
     "diffusion.require_cost": "is itself a refusal",
     "plots.require_map": "is itself a refusal",
     "gridworld.GridWorld.outcomes": "takes nothing",
     "gridworld.map_names": "takes nothing",
-    "atari.checkpoints.": "damaged files, below",
     "atari.dataset.": "see collect, play and open_dataset, which have entries",
     "atari.discovery.discover": "eigenlib atari discover, below",
     "atari.emulator.Emulator.": "takes nothing",
@@ -407,7 +414,7 @@ def test_damaged_networks_and_datasets_are_refused(tmp_path, report):
             )
             count += 1
     run, changed = good["run"], tmp_path / "given" / "entry"
-    about = checkpoints.read_description(run / checkpoints.DESCRIPTION)
+    about = storage.tensors_description(run / runs.DESCRIPTION)
 
     def load() -> None:
         runs.load_run(changed)
@@ -420,7 +427,7 @@ def test_damaged_networks_and_datasets_are_refused(tmp_path, report):
             for what in (load, take_up):
                 shutil.rmtree(changed, ignore_errors=True)
                 shutil.copytree(run, changed)
-                (changed / checkpoints.DESCRIPTION).write_text(json.dumps(about | {entry: wrong}))
+                (changed / "run.json").write_text(json.dumps(about | {entry: wrong}))
                 name = f"{what.__name__}, {entry} = {wrong!r}"
                 judged(name, what, faults)
                 if entry == "update" and what is take_up and outcome(what, name)[1] is None:
