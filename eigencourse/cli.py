@@ -1,4 +1,4 @@
-"""The `eigenlib` command: `eigenlib report | notebooks | portable | readme | student | grade | reference | atari | doctor`."""
+"""The `eigenlib` command: `eigenlib report | notebooks | portable | readme | student | grade | experiment | atari | doctor`."""
 
 from __future__ import annotations
 
@@ -15,17 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from eigenlib import __version__
+from eigenlib.experiments import EXPERIMENTS
 
 TIERS = ("quick", "paper")
-EXPERIMENTS = (
-    "control",
-    "control_2017",
-    "deep_rooms",
-    "atari_normalisation",
-    "atari_seeds",
-    "atari_myopia",
-    "atari_evidence",
-)
 
 
 class UsageProblem(ValueError):
@@ -156,11 +148,15 @@ def _parser() -> argparse.ArgumentParser:
     grade.add_argument("--unsafe", action="store_true", help="without a sandbox: submissions can do what you can do")
     grade.set_defaults(run=_grade)
 
-    reference = commands.add_parser(
-        "reference", help="compute a stored full-scale experiment anew (minutes; resumable)"
+    experiment = commands.add_parser(
+        "experiment",
+        aliases=["reference"],
+        help="make the stored results of an experiment anew (goes on where it was stopped)",
+        description="\n".join(f"{name:20} {it.question} ({it.takes})" for name, it in EXPERIMENTS.items()),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    reference.add_argument("name", help=", ".join(EXPERIMENTS))
-    reference.set_defaults(run=_reference)
+    experiment.add_argument("name", help=", ".join(EXPERIMENTS))
+    experiment.set_defaults(run=_experiment)
 
     atari = commands.add_parser(
         "atari", help="eigenoptions of an Atari game: atari collect, train, discover, show, or run for all four"
@@ -296,30 +292,13 @@ def _grade(options: argparse.Namespace) -> int:
     return int(any(row["status"].startswith("broken: cannot be read") for row in rows))  # such as a mistyped name
 
 
-def _reference(options: argparse.Namespace) -> int:
-    from eigenlib.paths import REFERENCE
+def _experiment(options: argparse.Namespace) -> int:
+    from eigenlib import experiments
 
     if options.name not in EXPERIMENTS:
         raise UsageProblem(f"There is no experiment {options.name!r}; there are {', '.join(EXPERIMENTS)}.")
-    if options.name == "deep_rooms":
-        from eigenlib.experiments.deep_rooms import make_reference
-
-        make_reference()
-    elif options.name == "atari_evidence":
-        from eigenlib.experiments import atari_evidence
-
-        atari_evidence.make_reference(threads="auto", precision="auto")
-        print(f"Stored: {atari_evidence.RESULTS}")
-        return 0
-    elif options.name.startswith("atari_"):
-        from eigenlib.experiments import atari_studies
-
-        atari_studies.make_reference(options.name)
-    else:
-        from eigenlib.experiments.control import stored_curves
-
-        stored_curves(options.name, regenerate=True)
-    print(f"Stored: {REFERENCE / options.name}.npz")
+    print(f"Stored: {experiments.make(options.name)}")
+    print(*experiments.scored(options.name), sep="\n")
     return 0
 
 
