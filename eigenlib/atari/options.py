@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import product
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -227,57 +228,45 @@ def visit(world: PixelWorld, start: Any = None) -> Iterator[None]:
         world.restore(here)
 
 
-class Plan(NamedTuple):
-    """What comes before a plan's last action (the number of another plan, −1 for nothing), and that action."""
-
-    before: int
-    action: int
-    first: int  # the plan's first action
-    length: int
-
-
-def plans(n_actions: int, depth: int) -> list[Plan]:
-    """All plans to compare, short ones first, each after the one that it prolongs; the first are the single actions."""
-    every = n_actions**depth <= MOST
-    tree = [Plan(-1, action, action, 1) for action in range(n_actions)]
-    level = range(n_actions)
-    for length in range(2, depth + 1):
-        begin = len(tree)
-        for before in level:
-            for action in range(n_actions) if every else [tree[before].action]:
-                tree.append(Plan(before, action, tree[before].first, length))
-        level = range(begin, len(tree))
-    return tree
+def plans(n_actions: int, depth: int) -> list[tuple[int, ...]]:
+    """All plans to compare, as actions, short ones first; the first n_actions are the single actions, in order."""
+    lengths = range(1, depth + 1)
+    if n_actions**depth <= MOST:
+        return [plan for length in lengths for plan in product(range(n_actions), repeat=length)]
+    return [(action,) * length for length in lengths for action in range(n_actions)]
 
 
-def _look_ahead(world: PixelWorld, state: Any, tree: list[Plan]) -> list[np.ndarray]:
+def _look_ahead(world: PixelWorld, state: Any, tree: list[tuple[int, ...]]) -> list[np.ndarray]:
     """The frame to which each plan leads. Where an episode ends on the way, nothing follows: the frame stays."""
-    frames: list[np.ndarray] = []
-    saved: dict[int, Any] = {-1: state}
-    for number, plan in enumerate(tree):
-        if plan.before not in saved:
-            frames.append(frames[plan.before])
+    frames: dict[tuple[int, ...], np.ndarray] = {}
+    saved: dict[tuple[int, ...], Any] = {(): state}
+    for plan in tree:
+        before = plan[:-1]
+        if before not in saved:
+            frames[plan] = frames[before]
             continue
-        world.restore(saved[plan.before])
-        world.act(plan.action)
-        frames.append(world.frame())
-        if plan.length < tree[-1].length and not world.over:
-            saved[number] = world.save()
-    return frames
+        world.restore(saved[before])
+        world.act(plan[-1])
+        frames[plan] = world.frame()
+        if len(plan) < len(tree[-1]) and not world.over:
+            saved[plan] = world.save()
+    return list(frames.values())
 
 
 def _best_plans(
-    potentials: np.ndarray, now: np.ndarray, tree: list[Plan], gamma: float
+    potentials: np.ndarray, now: np.ndarray, tree: list[tuple[int, ...]], gamma: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """First action and discounted gain, (K,) each, of the best plan; potentials: (P, K) where plans lead, now: (K,)."""
+    number = {plan: k for k, plan in enumerate(tree)}
     returns = np.empty_like(potentials)
-    for number, plan in enumerate(tree):
-        base, earned = (potentials[plan.before], returns[plan.before]) if plan.before >= 0 else (now, 0.0)
-        returns[number] = earned + gamma ** (plan.length - 1) * (potentials[number] - base)
+    for plan, k in number.items():
+        before = number.get(plan[:-1])
+        base, earned = (now, 0.0) if before is None else (potentials[before], returns[before])
+        returns[k] = earned + gamma ** (len(plan) - 1) * (potentials[k] - base)
     zero = ZERO * np.maximum(np.abs(potentials).max(axis=0), np.abs(now))
     best = np.argmax(returns >= returns.max(axis=0) - zero, axis=0)  # the first of those that tie
     gains = returns[best, np.arange(len(best))]
-    return np.array([plan.first for plan in tree])[best], np.where(np.abs(gains) <= zero, 0.0, gains)
+    return np.array([plan[0] for plan in tree])[best], np.where(np.abs(gains) <= zero, 0.0, gains)
 
 
 def _potentials(network: DeepSR, frames: list[np.ndarray], vectors: np.ndarray, reward: str) -> np.ndarray:

@@ -124,13 +124,15 @@ def test_a_plan_never_puts_off_what_it_can_have_now():
 
 
 def test_where_plans_are_too_many_each_action_is_repeated():
-    assert len(options.plans(3, 5)) == 3 + 9 + 27 + 81 + 243
-    repeated = options.plans(18, 3)
+    every = options.plans(3, 5)
+    assert len(every) == len(set(every)) == 3 + 9 + 27 + 81 + 243
+    assert every[:4] == [(0,), (1,), (2,), (0, 0)]
+    for tree in (every, repeated := options.plans(18, 3)):
+        before = {(): -1} | {plan: number for number, plan in enumerate(tree)}
+        assert all(before[plan[:-1]] < number for number, plan in enumerate(tree))  # a plan stands after its beginning
     assert len(repeated) == 54
-    assert [(node.action, node.first, node.length) for node in repeated[18::18]] == [(0, 0, 2), (0, 0, 3)]
-    for number, node in enumerate(repeated[18:], start=18):
-        assert node.before < number
-        assert (repeated[node.before].action, repeated[node.before].length) == (node.action, node.length - 1)
+    assert repeated[18::18] == [(0, 0), (0, 0, 0)]
+    assert all(len(set(plan)) == 1 for plan in repeated)
 
 
 def test_ties_go_to_the_first_action(maze):
