@@ -37,7 +37,6 @@ from eigencourse import cli
 from eigencourse.lessons import NotebookProblem, lessons
 from eigenlib import storage
 from eigenlib.atari import dataset, games, pipeline, runs, training
-from eigenlib.experiments import atari_studies
 from eigenlib.experiments.control import load_reference
 from eigenlib.gridworld import GridWorld, map_names
 
@@ -50,9 +49,6 @@ PENDING: tuple[tuple[str, str], ...] = ()
 
 # Public by name, but given nothing that a user has typed: each with the way on which a user's values do reach it.
 MACHINERY = {
-    "atari.diagnosis.": "measures of the experiment in evidence, on arrays that it made",
-    "experiments.atari_evidence.": "steps of one experiment, whose settings stand in its file",
-    "atari.subgoals.": "a null of the experiment in evidence, on places that it found",
     "atari.training.faster_precision": "takes what train has checked",
     "experiments.verdicts.": "verdicts of the experiment in evidence, on its own results",
     "eigencourse.cli.": "the command line, fuzzed as such below",
@@ -86,25 +82,35 @@ MACHINERY = {
     "gridworld.GridWorld.outcomes": "takes nothing",
     "gridworld.map_names": "takes nothing",
     "atari.dataset.": "see collect, play and open_dataset, which have entries",
-    "atari.discovery.discover": "eigenlib atari discover, below",
     "atari.emulator.Emulator.": "takes nothing",
     "atari.emulator.windows": "takes the height and width of ALE's screen",
     "atari.learning.": "the inner loop of training: what notebooks make of it themselves has entries",
     "atari.machine.": "takes objects of torch that training has made",
     "atari.metrics.places": "is itself a refusal",
+    "atari.metrics.predicted": "takes what predicted_frames and prediction_errors have checked",
     "atari.metrics.require_dataset": "is itself a refusal",
     "atari.network.DeepSR.layers": "takes nothing",
-    "atari.options.restored": "is itself a refusal",
+    "atari.options.plans": "takes what follow_greedily has checked",
+    "atari.options.visit": "takes a world that was checked; a start reaches it by follow_greedily",
     "atari.pipeline.": "eigenlib atari, below; prepare, which checks a job, has its entry",
     "atari.pixels.PixelMaze.": "takes nothing",
     "atari.pixels.PixelWorld": "a protocol",
     "atari.pixels.require_": "is itself a refusal",
-    "atari.pretrained.ship": "eigenlib atari ship, below",
     "atari.runs.": "damaged files, below",
     "atari.training.fingerprint": "takes a dataset that train has checked",
     "experiments.deep_rooms.AsWritten": "an objective that watch_features makes",
-    "experiments.deep_rooms.make_reference": "takes nothing",
-    "experiments.deep_rooms.stored_": "takes nothing",
+    "experiments.atari_": "tasks of an experiment, whose settings stand in its file",
+    "experiments.control.run": "a task of an experiment",
+    "experiments.control.merged": "takes what tasks have found",
+    "experiments.control.score": "takes what was stored",
+    "experiments.control.settings": "takes an experiment that was checked",
+    "experiments.control.store": "takes what tasks have found",
+    "experiments.deep_rooms.run": "a task of an experiment",
+    "experiments.deep_rooms.score": "takes what was stored",
+    "experiments.deep_rooms.sto": "takes nothing, or what tasks have found",
+    "experiments.make": "eigenlib experiment, below",
+    "experiments.module_of": "eigenlib experiment, below",
+    "experiments.scored": "eigenlib experiment, below",
 }
 RECORDS = {  # dataclasses that only the library fills in
     "experiments.control.Curves",
@@ -458,8 +464,7 @@ WORK = (
     "eigencourse.editions.write_editions",
     "eigencourse.grading.grade._Class._examined",
     "eigencourse.grading.marks.write",
-    "eigenlib.experiments.control.control_experiment",
-    "eigenlib.experiments.deep_rooms._trained",
+    "eigenlib.experiments._tasks.tasks",
     "eigencourse.doctor.examine",
     "eigencourse.doctor.run_many",
     "eigencourse.portable.probe",
@@ -474,9 +479,6 @@ def told(arguments: list[str]) -> tuple[str, str]:
         for name in WORK:
             stack.enter_context(patch(name, _reached))
         stack.enter_context(patch.dict(pipeline.STEPS, dict.fromkeys(pipeline.STEPS, _reached)))
-        stack.enter_context(
-            patch.dict(atari_studies.STUDIES, {name: ([("x",)], _reached) for name in atari_studies.STUDIES})
-        )
         stack.enter_context(redirect_stdout(out))
         stack.enter_context(redirect_stderr(err))
         status, error = outcome(lambda: cli.main(arguments), " ".join(arguments)[:200])
@@ -515,6 +517,7 @@ COMMANDS = {  # option: (what it may be given, whether any word will do)
         "--gradebook": ("moodle", False),
         "--students": (None, False),
     },
+    "experiment": {},
     "reference": {},
     "atari": {
         "--preset": ("quick", False),
@@ -536,6 +539,7 @@ COMMANDS = {  # option: (what it may be given, whether any word will do)
 POSITIONAL = {
     "report": ["--only", "02"],
     "grade": ["given/none.ipynb"],
+    "experiment": ["atari_myopia"],
     "reference": ["control"],
     "atari": ["show", "freeway"],
     "doctor": ["--course"],
@@ -603,7 +607,7 @@ def test_the_command_line_refuses_in_one_sentence(tmp_path, report):
             words[where] = wrong
             trial(["atari", *words], False)
     for wrong in (*WORDS, *NUMBERS):
-        trial(["reference", wrong], False)
+        trial(["experiment", wrong], False)
     for wrong in ("", "\0"):
         trial(["grade", wrong], False)
     for path in files:

@@ -22,6 +22,7 @@ from eigenlib import (
     diffusion,
     eigenoptions,
     eigenpurposes,
+    experiments,
     gridworld,
     plots,
     representation,
@@ -31,7 +32,6 @@ from eigenlib import (
 )
 from eigenlib.atari import (
     dataset,
-    discovery,
     emulator,
     films,
     games,
@@ -48,8 +48,7 @@ from eigenlib.atari import network as networks
 from eigenlib.atari import options as deep_options
 from eigenlib.atari.network import DeepSR, Sizes
 from eigenlib.eigenoptions import Option
-from eigenlib.experiments import atari_studies as studies
-from eigenlib.experiments import control as experiments
+from eigenlib.experiments import control as control_experiments
 from eigenlib.experiments import deep_rooms
 from eigenlib.gridworld import GridWorld
 from eigenlib.large import sampled_diffusion
@@ -833,7 +832,7 @@ def positions(right=lambda: POSITIONS, **kwargs) -> Kind:
 
 @cache
 def tracks() -> deep_options.Trajectories:
-    return deep_options.follow(maze(), network(), np.eye(8)[:, :4], 3)
+    return deep_options.follow_greedily(maze(), network(), np.eye(8)[:, :4], 3)
 
 
 @cache
@@ -886,11 +885,6 @@ def config_kinds() -> dict[str, Kind]:
 def held_threads(count):
     with machine.threads(count):
         return torch.get_num_threads()
-
-
-def made_quickly(name):
-    with patch.dict(studies.STUDIES, {"atari_seeds": ([], dict)}), patch("eigenlib.storage.save"):
-        return studies.make_reference(name)
 
 
 def without_collecting(seed, samples):
@@ -1020,15 +1014,13 @@ ATARI = {
             "progress": flag(False),
         },
     ),
-    "atari.options.features": (deep_options.features, {"network": a_network(), "frames": pictures()}),
-    "atari.options.successor_rows": (deep_options.successor_rows, {"network": a_network(), "frames": pictures()}),
     "atari.options.features_and_rows": (deep_options.features_and_rows, {"network": a_network(), "frames": pictures()}),
     "atari.options.eigenpurposes_from_rows": (
         deep_options.eigenpurposes_from_rows,
         {"rows": rows_of(), "count": whole(2, 1, 6), "centre": flag(False)},
     ),
-    "atari.options.directions": (
-        deep_options.directions,
+    "atari.options.directions_of": (
+        deep_options.directions_of,
         {
             "kind": choice("sr", "pca", "random"),
             "phi": rows_of(),
@@ -1039,9 +1031,9 @@ ATARI = {
         },
     ),
     "atari.options.both_signs": (deep_options.both_signs, {"vectors": rows_of()}),
-    "atari.options.untrained": (deep_options.untrained, {"network": a_network(), "seed": whole(0, 0)}),
-    "atari.options.follow": (
-        deep_options.follow,
+    "atari.options.untrained_copy": (deep_options.untrained_copy, {"network": a_network(), "seed": whole(0, 0)}),
+    "atari.options.follow_greedily": (
+        deep_options.follow_greedily,
         {
             "world": pixel_world(),
             "network": a_network(),
@@ -1058,8 +1050,8 @@ ATARI = {
         deep_options.wander,
         {"world": pixel_world(), "count": whole(2, 1, 10**6), "steps": whole(2, 1, 32_767), "rng": seed(False)},
     ),
-    "atari.options.replay": (
-        deep_options.replay,
+    "atari.films.replay": (
+        films.replay,
         {
             "world": pixel_world(),
             "actions": array(lambda: np.array([0, 1, -1]), rows=True, empty=True, fine=("[]", "[1, 2, 3]")).refusing(
@@ -1214,8 +1206,8 @@ ATARI = {
             ),
         },
     ),
-    "experiments.control.atari_studies.predictions": (
-        studies.predictions,
+    "atari.metrics.predicted_frames": (
+        metrics.predicted_frames,
         {
             "network": a_network(),
             "data": thing(data),
@@ -1224,8 +1216,7 @@ ATARI = {
             ),
         },
     ),
-    "experiments.control.atari_studies.stored": (studies.stored, {"name": choice("atari_myopia", "atari_seeds")}),
-    "experiments.control.atari_studies.make_reference": (made_quickly, {"name": choice("atari_seeds")}),
+    "experiments.stored": (experiments.stored, {"name": choice("atari_myopia", *experiments.EXPERIMENTS)}),
     "atari.pretrained.load": (
         pretrained.load,
         {
@@ -1412,18 +1403,20 @@ SMALL = {
 
 
 @cache
-def curves() -> experiments.Curves:
-    return experiments.control_experiment(experiments.ControlExperiment(**SMALL), progress=False)
+def curves() -> control_experiments.Curves:
+    return control_experiments.control_experiment(control_experiments.ControlExperiment(**SMALL), progress=False)
 
 
 @cache
 def saved_curves() -> Path:
-    experiments.save_reference(curves(), SCRATCH / "curves")
+    control_experiments.save_reference(curves(), SCRATCH / "curves")
     return SCRATCH / "curves"
 
 
 def small_experiment(**changed):
-    return experiments.control_experiment(experiments.ControlExperiment(**(SMALL | changed)), progress=False)
+    return control_experiments.control_experiment(
+        control_experiments.ControlExperiment(**(SMALL | changed)), progress=False
+    )
 
 
 def graded(**arguments):
@@ -1503,31 +1496,27 @@ COURSE = {
         },
     ),
     "experiments.control.control_experiment": (
-        experiments.control_experiment,
+        control_experiments.control_experiment,
         {
-            "experiment": thing(lambda: experiments.ControlExperiment(**SMALL)).without("None"),
+            "experiment": thing(lambda: control_experiments.ControlExperiment(**SMALL)).without("None"),
             "folder": path(fresh, ("None",)).without("'nonsense'"),
             "progress": flag(False).without("True"),
         },
     ),
     "experiments.control.save_reference": (
-        experiments.save_reference,
+        control_experiments.save_reference,
         {"curves": thing(curves), "path": path(lambda: SCRATCH / "curves again").without("'nonsense'")},
     ),
     "experiments.control.load_reference": (
-        experiments.load_reference,
+        control_experiments.load_reference,
         {
             "path": path(
                 saved_curves, missing=lambda: SCRATCH / "nothing", other=archive, deep=lambda: REFERENCE / "deep_rooms"
             )
         },
     ),
-    "experiments.control.check_reference": (
-        experiments.check_reference,
-        {"path": path(saved_curves, missing=lambda: SCRATCH / "nothing", other=archive), "cells": whole(1, 1, 10**6)},
-    ),
     "experiments.control.stored_curves": (
-        experiments.stored_curves,
+        control_experiments.stored_curves,
         {"name": choice("control", "control_2017"), "regenerate": flag(False).without("True"), "progress": flag(False)},
     ),
     "eigencourse.lessons.lessons": (
@@ -1549,8 +1538,8 @@ COURSE = {
         },
     ),
     "eigencourse.grading.grade.plain": (grading.plain, {"text": text(), "most": whole(200, 0)}),
-    "atari.discovery.read_discovery": (
-        lambda path: discovery.read_discovery(path).kinds,
+    "atari.pipeline.read_discovery": (
+        lambda path: pipeline.read_discovery(path).kinds,
         {"path": path(stored_discovery, missing=lambda: SCRATCH / "nothing", other=archive)},
     ),
 }
