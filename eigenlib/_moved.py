@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 import warnings
+from collections.abc import Callable
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
@@ -22,9 +23,16 @@ MOVED = {
     "eigenlib.sampled_diffusion": "eigenlib.large.sampled_diffusion",
 }
 NAMES = {  # single names that went to another module, asked for by the module's `__getattr__`
+    "eigenlib.eigenpurposes": dict.fromkeys(
+        ("alignment", "eigenspaces", "match_signs", "principal_cosines", "residuals", "rotated"), "eigenlib.comparing"
+    )
+    | {"fix_signs": "eigenlib.canonical"},
     "eigenlib.experiments": dict.fromkeys(
         ("MEASURES", "SETTINGS", "control_experiment", "stored_curves"), "eigenlib.experiments.control"
     ),
+    "eigenlib.gridworld": {"big_rooms": "eigenlib.large.rooms", "with_valve": "eigenlib.one_way"},
+    "eigenlib.representation": {"relative_error": "eigenlib.comparing"},
+    "eigenlib.worlds": {"FiniteWorld": "eigenlib.finite_world"},
 }
 
 
@@ -47,6 +55,11 @@ def name_of(module: str, name: str) -> object:
         raise AttributeError(f"module {module!r} has no attribute {name!r}")
     warnings.warn(f"{module}.{name} is now {new}.{name}; the old name still works.", DeprecationWarning, stacklevel=3)
     return getattr(importlib.import_module(new), name)
+
+
+def names_of(module: str) -> Callable[[str], object]:
+    """The `__getattr__` of a module from which names have gone."""
+    return lambda name: name_of(module, name)
 
 
 def install() -> None:

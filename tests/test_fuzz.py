@@ -73,11 +73,12 @@ MACHINERY = {
     "storage.code_of": "takes names of our modules",
     "storage.replace_file": "takes a path that was checked",
     "eigencourse.report.": "eigenlib report, below",
+    "canonical.canonical": "takes what a solver returned to extract_eigenpurposes",
+    "large.factors.": "takes matrices that the library has built",
     "large.spectrum.": "extract_eigenpurposes and sr_eigenpurposes, which have checked all",
-    "diffusion.require_cost": "is itself a refusal",
+    "diffusion.require_conventions": "is itself a refusal",
     "plots.require_map": "is itself a refusal",
     "gridworld.GridWorld.outcomes": "takes nothing",
-    "gridworld.map_names": "takes nothing",
     "atari.checkpoints.": "damaged files, below",
     "atari.dataset.": "see collect, play and open_dataset, which have entries",
     "atari.discovery.discover": "eigenlib atari discover, below",
@@ -114,7 +115,7 @@ RECORDS = {  # dataclasses that only the library fills in
     "atari.dataset.Dataset",
     "atari.pipeline.Job",
     "atari.runs.Run",
-    "eigenoptions.Option",  # fuzzed by what takes options
+    "options.Option",  # fuzzed by what takes options
 }
 
 

@@ -26,7 +26,8 @@ from eigenlib import _require
 from eigenlib.atari._lookahead import MOST, best_plans, look_ahead, plans
 from eigenlib.atari.network import DeepSR
 from eigenlib.atari.pixels import PixelWorld, require_frames, require_pixel_world
-from eigenlib.eigenpurposes import Eigenpurposes, fix_signs
+from eigenlib.canonical import fix_signs
+from eigenlib.eigenpurposes import Eigenpurposes
 
 BATCH = 512  # frames in one forward pass
 
