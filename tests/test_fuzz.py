@@ -36,7 +36,7 @@ import eigenlib
 from eigencourse import cli
 from eigencourse.lessons import NotebookProblem, lessons
 from eigenlib import storage
-from eigenlib.atari import checkpoints, dataset, games, pipeline, runs, training
+from eigenlib.atari import dataset, games, pipeline, runs, training
 from eigenlib.experiments import atari_studies
 from eigenlib.experiments.control import load_reference
 from eigenlib.gridworld import GridWorld, map_names
@@ -56,7 +56,7 @@ MACHINERY = {
     "atari.training.faster_precision": "takes what train has checked",
     "experiments.verdicts.": "verdicts of the experiment in evidence, on its own results",
     "eigencourse.cli.": "the command line, fuzzed as such below",
-    "eigencourse.doctor.": "takes nothing, or what the command line has checked",
+    "eigencourse.doctor": "takes nothing, or what the command line has checked",
     "eigencourse.editions.": "eigenlib student, below",
     "eigencourse.report.figures.best_figure": "takes a notebook that nbformat has read",
     "eigencourse.ledger.claims": "takes nothing",
@@ -65,13 +65,20 @@ MACHINERY = {
     "eigencourse.ledger.summary": "takes entries of ours",
     "plots.explorers.Screen.png": "takes nothing",
     "eigencourse.grading.marks.": "takes a path that was checked, and rows of ours; eigenlib grade, below",
-    "eigencourse.minutes.": "eigenlib notebooks, below",
     "eigencourse.lessons.": "eigenlib report, notebooks and doctor, below; what users call, lessons, has its entry",
     "eigencourse.portable.": "eigenlib portable, below",
     "eigencourse.readme.": "eigenlib readme, below",
     "storage.alone_in": "takes a folder that was checked",
     "storage.code_of": "takes names of our modules",
+    "storage.load_tensors": "damaged files, below",
+    "storage.read_": "takes a path that was checked; damaged files, below",
+    "storage.remove_leftovers": "takes a folder that was checked",
     "storage.replace_file": "takes a path that was checked",
+    "storage.save_tensors": "takes tensors of a network; export_weights has its entry",
+    "storage.sha256": "takes bytes",
+    "storage.tensors_description": "damaged files, below",
+    "storage.whole_folder": "takes a path that was checked",
+    "storage.write_description": "takes a path that was checked",
     "eigencourse.report.": "eigenlib report, below",
     "canonical.canonical": "takes what a solver returned to extract_eigenpurposes",
     "large.factors.": "takes matrices that the library has built",
@@ -79,7 +86,6 @@ MACHINERY = {
     "diffusion.require_conventions": "is itself a refusal",
     "plots.require_map": "is itself a refusal",
     "gridworld.GridWorld.outcomes": "takes nothing",
-    "atari.checkpoints.": "damaged files, below",
     "atari.dataset.": "see collect, play and open_dataset, which have entries",
     "atari.discovery.discover": "eigenlib atari discover, below",
     "atari.emulator.Emulator.": "takes nothing",
@@ -108,10 +114,6 @@ RECORDS = {  # dataclasses that only the library fills in
     "eigencourse.lessons.Lesson",
     "eigencourse.lessons.Failure",
     "eigencourse.lessons.Outcome",
-    "eigencourse.doctor.course.Line",
-    "eigencourse.report.lesson_page.Heading",
-    "eigencourse.report.lesson_page.Section",
-    "eigencourse.report.lesson_page.LessonPage",
     "atari.dataset.Dataset",
     "atari.pipeline.Job",
     "atari.runs.Run",
@@ -413,7 +415,7 @@ def test_damaged_networks_and_datasets_are_refused(tmp_path, report):
             )
             count += 1
     run, changed = good["run"], tmp_path / "given" / "entry"
-    about = checkpoints.read_description(run / checkpoints.DESCRIPTION)
+    about = storage.tensors_description(run / runs.DESCRIPTION)
 
     def load() -> None:
         runs.load_run(changed)
@@ -426,7 +428,7 @@ def test_damaged_networks_and_datasets_are_refused(tmp_path, report):
             for what in (load, take_up):
                 shutil.rmtree(changed, ignore_errors=True)
                 shutil.copytree(run, changed)
-                (changed / checkpoints.DESCRIPTION).write_text(json.dumps(about | {entry: wrong}))
+                (changed / "run.json").write_text(json.dumps(about | {entry: wrong}))
                 name = f"{what.__name__}, {entry} = {wrong!r}"
                 judged(name, what, faults)
                 if entry == "update" and what is take_up and outcome(what, name)[1] is None:
@@ -460,9 +462,9 @@ WORK = (
     "eigenlib.experiments.control.control_experiment",
     "eigenlib.experiments.deep_rooms._trained",
     "eigencourse.doctor.examine",
-    "eigencourse.doctor.course.run_many",
+    "eigencourse.doctor.run_many",
     "eigencourse.portable.probe",
-    "eigencourse.minutes.note",
+    "eigencourse.readme.note_minutes",
 )
 
 
@@ -635,7 +637,8 @@ def test_without_the_repository_every_command_says_so(tmp_path, monkeypatch):
 
 def test_a_terminal_without_greek_goes_on():
     """An ASCII terminal gets a question mark for φ instead of a traceback."""
-    code = "import sys; from eigenlib import cli; cli._doctor = lambda options: print('\\u03c6 is here') or 0; "
+    code = "import sys; from eigencourse import cli; "
+    code += "cli.COMMANDS['doctor'] = (lambda options: print('\\u03c6 is here') or 0, ()); "
     code += "sys.exit(cli.main(['doctor']))"
     ascii_only = os.environ | {"PYTHONIOENCODING": "ascii", "LC_ALL": "C", "PYTHONUTF8": "0"}
     done = subprocess.run([sys.executable, "-c", code], env=ascii_only, capture_output=True, text=True)

@@ -176,8 +176,8 @@ def test_stopping_a_refresh_keeps_what_was_measured(monkeypatch, capsys):
         return Outcome(lesson.name, lesson.path, 3.0, None)
 
     monkeypatch.setattr("eigencourse.lessons.refresh", refresh)
-    monkeypatch.setattr("eigencourse.minutes.busy", lambda: False)
-    monkeypatch.setattr("eigencourse.minutes.note", lambda seconds, names: noted.append(seconds))
+    monkeypatch.setattr("eigencourse.readme.busy", lambda: False)
+    monkeypatch.setattr("eigencourse.readme.note_minutes", lambda *measured: noted.append(measured))
     assert main(["notebooks", "--only", "00,01"]) == 130
-    assert noted == [{done[0]: 3.0}]
+    assert noted == [(done[0], 3.0)]
     assert "what was finished is kept" in capsys.readouterr().err

@@ -1,4 +1,8 @@
-"""Is this machine ready for the course? (`eigenlib doctor`, and the readiness check of notebook 00)"""
+"""Is this machine ready for the course? (`eigenlib doctor`, and the readiness check of notebook 00)
+
+`examine` looks at the machine; `rehearse`, the evening before a class, at the lessons: does each run here, and does every
+solution pass (`eigenlib doctor --course`)?
+"""
 
 from __future__ import annotations
 
@@ -6,12 +10,17 @@ import os
 import platform
 import re
 import shutil
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 from typing import NamedTuple
 
+import nbformat
+
+from eigencourse import exercises
+from eigencourse.lessons import Lesson, Outcome, run_many
 from eigenlib.paths import ROOT
 
 GAMES = {
@@ -21,6 +30,8 @@ GAMES = {
     "ms_pacman": "Ms. Pac-Man",
 }
 _BROWSERS = ("google-chrome", "google-chrome-stable", "chromium", "chromium-browser", "chrome")
+_ANEW = "Delete .venv and run make report."
+LONGEST = 900.0  # seconds after which a single cell of a lesson counts as hanging
 
 
 class Finding(NamedTuple):
@@ -34,14 +45,11 @@ class Finding(NamedTuple):
 
 def examine() -> Iterator[Finding]:
     """All findings, one by one; a check that fails to run is a finding too."""
-    checks: list[Callable[[], Finding]] = [_python, _packages, _device, _roms, _memory, _disk, _browser, _speed]
-    for check in checks:
+    for check in (_python, _packages, _device, _roms, _memory, _disk, _browser, _speed):
         try:
             yield check()
         except Exception as problem:
-            yield Finding(
-                "error", check.__name__[1:], f"{type(problem).__name__}: {problem}", "Delete .venv, run make report."
-            )
+            yield Finding("error", check.__name__[1:], f"{type(problem).__name__}: {problem}", _ANEW)
 
 
 def find_browser() -> str | None:
@@ -55,11 +63,7 @@ def find_browser() -> str | None:
     bundle = Path("/Applications/Google Chrome.app/Contents/MacOS/Google Chrome")
     if bundle.exists():
         return str(bundle)
-    caches = [
-        os.environ.get("PLAYWRIGHT_BROWSERS_PATH", ""),
-        "~/.cache/ms-playwright",
-        "~/Library/Caches/ms-playwright",
-    ]
+    caches = (os.environ.get("PLAYWRIGHT_BROWSERS_PATH"), "~/.cache/ms-playwright", "~/Library/Caches/ms-playwright")
     for cache in filter(None, caches):
         for pattern in ("chromium-*/chrome-linux*/chrome", "chromium-*/chrome-mac*/*.app/Contents/MacOS/*"):
             for path in sorted(Path(cache).expanduser().glob(pattern)):
@@ -94,27 +98,21 @@ def _packages() -> Finding:
         except PackageNotFoundError:
             missing += [name] * (name.lower() in needed)
     if missing:
-        return Finding("error", "packages", f"missing: {', '.join(missing[:6])}", "Delete .venv and run make report.")
+        return Finding("error", "packages", f"missing: {', '.join(missing[:6])}", _ANEW)
     if other:
-        return Finding(
-            "warning",
-            "packages",
-            f"not the tested versions: {', '.join(other[:6])}",
-            "Delete .venv and run make report.",
-        )
+        return Finding("warning", "packages", f"not the tested versions: {', '.join(other[:6])}", _ANEW)
     return Finding("ok", "packages", "all as pinned")
 
 
 def _device() -> Finding:
     import torch
 
+    kind = f"CPU only, {os.cpu_count()} cores (torch {torch.__version__}); enough for every lesson"
     if torch.cuda.is_available():
-        return Finding("ok", "device", f"CUDA, {torch.cuda.get_device_name(0)} (torch {torch.__version__})")
-    if torch.backends.mps.is_available():
-        return Finding("ok", "device", f"Apple MPS (torch {torch.__version__})")
-    return Finding(
-        "ok", "device", f"CPU only, {os.cpu_count()} cores (torch {torch.__version__}); enough for every lesson"
-    )
+        kind = f"CUDA, {torch.cuda.get_device_name(0)} (torch {torch.__version__})"
+    elif torch.backends.mps.is_available():
+        kind = f"Apple MPS (torch {torch.__version__})"
+    return Finding("ok", "device", kind)
 
 
 def _roms() -> Finding:
@@ -136,25 +134,19 @@ def _memory() -> Finding:
     import psutil
 
     gib = psutil.virtual_memory().available / 2**30
-    status, advice = ("ok", "") if gib >= 3 else ("warning", "Close other programs: lessons need about 3 GiB.")
-    return Finding(status, "memory", f"{gib:.1f} GiB free", advice)
+    return _enough(gib >= 3, "memory", f"{gib:.1f} GiB free", "Close other programs: lessons need about 3 GiB.")
 
 
 def _disk() -> Finding:
     gib = shutil.disk_usage(ROOT).free / 2**30
-    status, advice = (
-        ("ok", "") if gib >= 2 else ("warning", "Free some disk space: a report needs little, data sets more.")
-    )
-    return Finding(status, "disk", f"{gib:.0f} GiB free", advice)
+    advice = "Free some disk space: a report needs little, data sets more."
+    return _enough(gib >= 2, "disk", f"{gib:.0f} GiB free", advice)
 
 
 def _browser() -> Finding:
     found = find_browser()
-    if found:
-        return Finding("ok", "browser", f"for the tests: {Path(found).name}")
-    return Finding(
-        "warning", "browser", "no Chrome or Chromium: browser tests cannot run", "make test installs one where it can."
-    )
+    what = f"for the tests: {Path(found).name}" if found else "no Chrome or Chromium: browser tests cannot run"
+    return _enough(found is not None, "browser", what, "make test installs one where it can.")
 
 
 def _speed() -> Finding:
@@ -166,5 +158,54 @@ def _speed() -> Finding:
     begin = time.perf_counter()
     learn_successor_representation(world, episodes=1000, rng=0)
     million = 0.1 / (time.perf_counter() - begin)
-    status, advice = ("ok", "") if million >= 1 else ("warning", "Sliders will feel slow: is something else running?")
-    return Finding(status, "speed", f"{million:.1f} million TD steps a second", advice)
+    what = f"{million:.1f} million TD steps a second"
+    return _enough(million >= 1, "speed", what, "Sliders will feel slow: is something else running?")
+
+
+def _enough(good: bool, name: str, what: str, advice: str) -> Finding:
+    return Finding("ok", name, what) if good else Finding("warning", name, what, advice)
+
+
+# --- the evening before a class -----------------------------------------------------------------------------------------
+
+
+class Line(NamedTuple):
+    """One lesson of the pass sheet; `problem` is empty where it is ready."""
+
+    name: str
+    seconds: float
+    passed: int
+    exercises: int
+    problem: str
+
+    def __str__(self) -> str:
+        solutions = f"{self.passed} of {self.exercises} solutions pass"
+        solutions = solutions if self.exercises else "no exercises with a check"
+        state = f"failed  {self.problem}" if self.problem else "ok"
+        return f"{self.name:34} {self.seconds:6.1f} s  {solutions:26}  {state}"
+
+
+def rehearse(chosen: list[Lesson], jobs: int, tell: Callable[[Line], None]) -> list[Line]:
+    """Run the lessons at their default numbers in a scratch folder, telling each line as it comes."""
+    lines = {}
+
+    def done(outcome: Outcome) -> None:
+        lines[outcome.name] = pass_line(outcome)
+        tell(lines[outcome.name])
+
+    with tempfile.TemporaryDirectory(prefix="eigenlib-rehearsal-") as folder:
+        run_many(chosen, Path(folder), {}, jobs, done, timeout=LONGEST)
+    return [lines[lesson.name] for lesson in chosen]
+
+
+def pass_line(outcome: Outcome) -> Line:
+    """What an executed notebook says about itself: where it stopped, and which exercises a solution passes."""
+    asked = {one.number for one in exercises.all_exercises(outcome.name[:2])}
+    records = exercises.collect(nbformat.read(outcome.output, as_version=4))
+    passed = asked & {entry["number"] for entry in records if entry["state"] == "passed"}
+    problem = ""
+    if outcome.failure:
+        problem = f"in {outcome.failure}" if outcome.failure.cell else str(outcome.failure)
+    elif asked - passed:
+        problem = f"no solution passes for {', '.join(sorted(asked - passed))}"
+    return Line(outcome.name, outcome.seconds, len(passed), len(asked), problem)
