@@ -29,7 +29,8 @@ from tqdm.auto import tqdm
 from eigenlib import _require
 from eigenlib.atari.network import DeepSR
 from eigenlib.atari.pixels import PixelWorld, require_frames, require_pixel_world
-from eigenlib.eigenpurposes import Eigenpurposes, fix_signs
+from eigenlib.canonical import fix_signs
+from eigenlib.eigenpurposes import Eigenpurposes
 
 # What is followed: the paper's directions, and three controls, of which the last is the same network before it learned.
 KINDS = {"sr": "eigenpurposes", "pca": "PCA of φ", "random": "random directions", "untrained": "untrained network"}
