@@ -37,7 +37,6 @@ from eigencourse import cli
 from eigencourse.lessons import NotebookProblem, lessons
 from eigenlib import storage
 from eigenlib.atari import dataset, emulator, pipeline, training
-from eigenlib.experiments import atari_studies
 from eigenlib.experiments.control import load_reference
 from eigenlib.gridworld import GridWorld, map_names
 
@@ -50,12 +49,9 @@ PENDING: tuple[tuple[str, str], ...] = ()
 
 # Public by name, but given nothing that a user has typed: each with the way on which a user's values do reach it.
 MACHINERY = {
-    "atari.diagnosis.": "measures of the experiment in evidence, on arrays that it made",
-    "experiments.atari_evidence.": "steps of one experiment, whose settings stand in its file",
-    "atari.subgoals.": "a null of the experiment in evidence, on places that it found",
     "experiments.verdicts.": "verdicts of the experiment in evidence, on its own results",
     "eigencourse.cli.": "the command line, fuzzed as such below",
-    "eigencourse.doctor.": "takes nothing, or what the command line has checked",
+    "eigencourse.doctor": "takes nothing, or what the command line has checked",
     "eigencourse.editions.": "eigenlib student, below",
     "eigencourse.report.figures.best_figure": "takes a notebook that nbformat has read",
     "eigencourse.ledger.claims": "takes nothing",
@@ -64,7 +60,6 @@ MACHINERY = {
     "eigencourse.ledger.summary": "takes entries of ours",
     "plots.explorers.Screen.png": "takes nothing",
     "eigencourse.grading.marks.": "takes a path that was checked, and rows of ours; eigenlib grade, below",
-    "eigencourse.minutes.": "eigenlib notebooks, below",
     "eigencourse.lessons.": "eigenlib report, notebooks and doctor, below; what users call, lessons, has its entry",
     "eigencourse.portable.": "eigenlib portable, below",
     "eigencourse.readme.": "eigenlib readme, below",
@@ -80,30 +75,41 @@ MACHINERY = {
     "storage.whole_folder": "takes a path that was checked",
     "storage.write_description": "takes a path that was checked",
     "eigencourse.report.": "eigenlib report, below",
+    "canonical.canonical": "takes what a solver returned to extract_eigenpurposes",
+    "large.factors.": "takes matrices that the library has built",
     "large.spectrum.": "extract_eigenpurposes and sr_eigenpurposes, which have checked all",
-    "diffusion.require_cost": "is itself a refusal",
+    "diffusion.require_conventions": "is itself a refusal",
     "plots.require_map": "is itself a refusal",
     "gridworld.GridWorld.outcomes": "takes nothing",
-    "gridworld.map_names": "takes nothing",
     "atari.dataset.": "see collect, play and open_dataset, which have entries",
-    "atari.discovery.discover": "eigenlib atari discover, below",
     "atari.emulator.Emulator.": "takes nothing",
     "atari.emulator.windows": "takes the height and width of ALE's screen",
     "atari.learning.": "the inner loop of training: what notebooks make of it themselves has entries",
     "atari.device.": "takes objects of torch that training has made",
     "atari.metrics.places": "is itself a refusal",
+    "atari.metrics.predicted": "takes what predicted_frames and prediction_errors have checked",
     "atari.network.DeepSR.layers": "takes nothing",
-    "atari.options.restored": "is itself a refusal",
+    "atari.options.plans": "takes what follow_greedily has checked",
+    "atari.options.visit": "takes a world that was checked; a start reaches it by follow_greedily",
     "atari.pipeline.": "eigenlib atari, below; prepare, which checks a job, has its entry",
     "atari.pixels.PixelMaze.": "takes nothing",
     "atari.pixels.PixelWorld": "a protocol",
     "atari.pixels.require_": "is itself a refusal",
-    "atari.pretrained.ship": "eigenlib atari ship, below",
-    "atari.training.exported": "takes a network that ship has trained",
+    "atari.training.exported": "takes a network that was trained",
     "atari.training.fingerprint": "takes a dataset that train has checked",
     "experiments.deep_rooms.AsWritten": "an objective that watch_features makes",
-    "experiments.deep_rooms.make_reference": "takes nothing",
-    "experiments.deep_rooms.stored_": "takes nothing",
+    "experiments.atari_": "tasks of an experiment, whose settings stand in its file",
+    "experiments.control.run": "a task of an experiment",
+    "experiments.control.merged": "takes what tasks have found",
+    "experiments.control.score": "takes what was stored",
+    "experiments.control.settings": "takes an experiment that was checked",
+    "experiments.control.store": "takes what tasks have found",
+    "experiments.deep_rooms.run": "a task of an experiment",
+    "experiments.deep_rooms.score": "takes what was stored",
+    "experiments.deep_rooms.sto": "takes nothing, or what tasks have found",
+    "experiments.make": "eigenlib experiment, below",
+    "experiments.module_of": "eigenlib experiment, below",
+    "experiments.scored": "eigenlib experiment, below",
 }
 RECORDS = {  # dataclasses that only the library fills in
     "experiments.control.Curves",
@@ -112,14 +118,10 @@ RECORDS = {  # dataclasses that only the library fills in
     "eigencourse.lessons.Lesson",
     "eigencourse.lessons.Failure",
     "eigencourse.lessons.Outcome",
-    "eigencourse.doctor.course.Line",
-    "eigencourse.report.lesson_page.Heading",
-    "eigencourse.report.lesson_page.Section",
-    "eigencourse.report.lesson_page.LessonPage",
     "atari.dataset.Dataset",
     "atari.pipeline.Job",
     "atari.training.Run",
-    "eigenoptions.Option",  # fuzzed by what takes options
+    "options.Option",  # fuzzed by what takes options
 }
 
 
@@ -461,12 +463,11 @@ WORK = (
     "eigencourse.editions.write_editions",
     "eigencourse.grading.grade._Class._examined",
     "eigencourse.grading.marks.write",
-    "eigenlib.experiments.control.control_experiment",
-    "eigenlib.experiments.deep_rooms._trained",
+    "eigenlib.experiments._tasks.tasks",
     "eigencourse.doctor.examine",
-    "eigencourse.doctor.course.run_many",
+    "eigencourse.doctor.run_many",
     "eigencourse.portable.probe",
-    "eigencourse.minutes.note",
+    "eigencourse.readme.note_minutes",
 )
 
 
@@ -477,9 +478,6 @@ def told(arguments: list[str]) -> tuple[str, str]:
         for name in WORK:
             stack.enter_context(patch(name, _reached))
         stack.enter_context(patch.dict(pipeline.STEPS, dict.fromkeys(pipeline.STEPS, _reached)))
-        stack.enter_context(
-            patch.dict(atari_studies.STUDIES, {name: ([("x",)], _reached) for name in atari_studies.STUDIES})
-        )
         stack.enter_context(redirect_stdout(out))
         stack.enter_context(redirect_stderr(err))
         status, error = outcome(lambda: cli.main(arguments), " ".join(arguments)[:200])
@@ -518,6 +516,7 @@ COMMANDS = {  # option: (what it may be given, whether any word will do)
         "--gradebook": ("moodle", False),
         "--students": (None, False),
     },
+    "experiment": {},
     "reference": {},
     "atari": {
         "--preset": ("quick", False),
@@ -539,6 +538,7 @@ COMMANDS = {  # option: (what it may be given, whether any word will do)
 POSITIONAL = {
     "report": ["--only", "02"],
     "grade": ["given/none.ipynb"],
+    "experiment": ["atari_myopia"],
     "reference": ["control"],
     "atari": ["show", "freeway"],
     "doctor": ["--course"],
@@ -606,7 +606,7 @@ def test_the_command_line_refuses_in_one_sentence(tmp_path, report):
             words[where] = wrong
             trial(["atari", *words], False)
     for wrong in (*WORDS, *NUMBERS):
-        trial(["reference", wrong], False)
+        trial(["experiment", wrong], False)
     for wrong in ("", "\0"):
         trial(["grade", wrong], False)
     for path in files:
@@ -639,7 +639,8 @@ def test_without_the_repository_every_command_says_so(tmp_path, monkeypatch):
 
 def test_a_terminal_without_greek_goes_on():
     """An ASCII terminal gets a question mark for φ instead of a traceback."""
-    code = "import sys; from eigenlib import cli; cli._doctor = lambda options: print('\\u03c6 is here') or 0; "
+    code = "import sys; from eigencourse import cli; "
+    code += "cli.COMMANDS['doctor'] = (lambda options: print('\\u03c6 is here') or 0, ()); "
     code += "sys.exit(cli.main(['doctor']))"
     ascii_only = os.environ | {"PYTHONIOENCODING": "ascii", "LC_ALL": "C", "PYTHONUTF8": "0"}
     done = subprocess.run([sys.executable, "-c", code], env=ascii_only, capture_output=True, text=True)

@@ -182,11 +182,13 @@ def _assemble(job: dict, user: int, group: int) -> None:
     for name in _DEVICES:
         _mount(f"/old/dev/{name}", f"/dev/{name}", None, _BIND)
         _restrict(f"/dev/{name}", _READ_ONLY | _NOSUID | _NOEXEC)  # a device can be written to, its dates cannot
-    for folder in {os.path.dirname(path) for path in job["files"]}:
-        _mount("tmpfs", folder, "tmpfs", _NOSUID | _NODEV, "mode=755,size=4m")
-        for path in (path for path in job["files"] if os.path.dirname(path) == folder):
-            _touch(path, job["files"][path])
-        _restrict(folder, _READ_ONLY)
+    if job["files"]:
+        # Over what is there: an installed package lies among Python's own, which were mounted as a whole.
+        top = os.path.commonpath(list(map(os.path.dirname, job["files"])))
+        _mount("tmpfs", top, "tmpfs", _NOSUID | _NODEV, "mode=755,size=4m")
+        for path, text in job["files"].items():
+            _touch(path, text)
+        _restrict(top, _READ_ONLY)
     _touch("/etc/passwd", "student:x:1000:1000::/scratch/home:/bin/sh\n")
     _scratch("cache", job["cache"], user, group)
     for name, target in (("fd", "fd"), ("stdin", "fd/0"), ("stdout", "fd/1"), ("stderr", "fd/2")):

@@ -32,7 +32,7 @@ def write_report(chosen: list[Lesson], out: Path, parameters: Mapping[str, Any],
     failed = [outcome for outcome in outcomes if outcome.failure]
     print(f"\n{len(outcomes) - len(failed)} of {len(outcomes)} notebooks ran in {time.perf_counter() - begin:.0f} s.")
     for outcome in failed:
-        print(f"failed: {outcome.name}, {pages.place(outcome)}", file=sys.stderr)
+        print(f"failed: {outcome.name}, {outcome.failure}", file=sys.stderr)
     print(f"Report: {out / 'index.html'}")
     return int(bool(failed))
 

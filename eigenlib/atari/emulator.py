@@ -25,13 +25,7 @@ import numpy as np
 from eigenlib import _require
 from eigenlib.atari.pixels import SIDE
 
-TITLES = {  # of the games that come with the course, in the order of its experiments
-    "montezuma_revenge": "Montezuma's Revenge",
-    "ms_pacman": "Ms. Pac-Man",
-    "bank_heist": "Bank Heist",
-    "freeway": "Freeway",
-}
-GAMES = tuple(TITLES)
+GAMES = ("montezuma_revenge", "ms_pacman", "bank_heist", "freeway")  # the paper's four
 
 
 class Avatar(NamedTuple):
@@ -176,7 +170,7 @@ class Emulator:
     def frame(self) -> np.ndarray:
         """(84, 84) uint8: what the learner sees."""
         if self._frame is None:
-            from eigenlib.atari._kernels import shrink
+            from eigenlib._compiled.emulator import shrink
 
             (first, second), (height, width) = self._greys, self.screen_size
             shrink(first, second, *windows(height), *windows(width), self._changed, self._picture)
@@ -212,7 +206,7 @@ class Emulator:
 
     def _look(self, slot: int) -> None:
         """Take the emulator's present frame as one of the last two."""
-        from eigenlib.atari._kernels import translate
+        from eigenlib._compiled.emulator import translate
 
         self._frame = self._screen = None
         self.ale.getScreen(self._colours)
