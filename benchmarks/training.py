@@ -25,8 +25,9 @@ import psutil
 import torch
 
 from eigenlib.atari import device as devices
+from eigenlib.atari.batches import FrameBatches
 from eigenlib.atari.dataset import Dataset, collect
-from eigenlib.atari.learning import FrameBatches, Learner, Objective
+from eigenlib.atari.learning import Learner, Objective
 from eigenlib.atari.network import SIZES, DeepSR
 from eigenlib.atari.pixels import SIDE
 from eigenlib.atari.training import Config, train

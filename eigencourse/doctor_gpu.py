@@ -19,8 +19,9 @@ import torch
 
 from eigencourse.doctor import Finding
 from eigenlib.atari import device as devices
+from eigenlib.atari.batches import FrameBatches
 from eigenlib.atari.dataset import NO_ACTION, Dataset
-from eigenlib.atari.learning import FrameBatches, Learner, Objective
+from eigenlib.atari.learning import Learner, Objective
 from eigenlib.atari.network import SIDE, DeepSR
 from eigenlib.atari.pipeline import PRESETS
 from eigenlib.atari.training import Config, train

@@ -27,6 +27,10 @@ MOVED = {
     "eigenlib.sampled_diffusion": "eigenlib.large.sampled_diffusion",
 }
 NAMES = {  # single names that went to another module, asked for by the module's `__getattr__`
+    "eigenlib.atari.learning": {
+        name: f"eigenlib.atari.batches.{name}"
+        for name in ("FeatureBatches", "FrameBatches", "bootstraps", "image_statistics")
+    },
     "eigenlib.eigenpurposes": {
         name: f"eigenlib.comparing.{name}"
         for name in ("alignment", "eigenspaces", "match_signs", "principal_cosines", "residuals", "rotated")

@@ -81,6 +81,7 @@ MACHINERY = {
     "diffusion.require_conventions": "is itself a refusal",
     "plots.require_map": "is itself a refusal",
     "gridworld.GridWorld.outcomes": "takes nothing",
+    "atari.batches.": "the inner loop of training: what notebooks make of it themselves has entries",
     "atari.dataset.": "see collect, play and open_dataset, which have entries",
     "atari.emulator.Emulator.": "takes nothing",
     "atari.emulator.windows": "takes the height and width of ALE's screen",

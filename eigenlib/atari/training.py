@@ -28,17 +28,9 @@ from tqdm.auto import tqdm
 
 from eigenlib import _require, storage
 from eigenlib.atari import device as devices
+from eigenlib.atari.batches import FeatureBatches, FrameBatches, image_statistics
 from eigenlib.atari.dataset import require_dataset
-from eigenlib.atari.learning import (
-    LOSSES,
-    FeatureBatches,
-    FrameBatches,
-    Learner,
-    Objective,
-    Refinement,
-    choose_trained,
-    image_statistics,
-)
+from eigenlib.atari.learning import LOSSES, Learner, Objective, Refinement, choose_trained
 from eigenlib.atari.network import DeepSR, Sizes, require_sizes
 
 MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")  # of torch.compile

@@ -18,8 +18,8 @@ import numpy as np
 import torch
 from scipy import ndimage, stats
 
+from eigenlib.atari.batches import bootstraps
 from eigenlib.atari.dataset import NO_ACTION, Dataset
-from eigenlib.atari.learning import bootstraps
 from eigenlib.atari.metrics import CELL, predicted
 from eigenlib.atari.network import DeepSR
 from eigenlib.atari.pixels import SIDE

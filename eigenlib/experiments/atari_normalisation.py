@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from eigenlib.atari import device, metrics, pretrained, training
+from eigenlib.atari.batches import FrameBatches, image_statistics
 from eigenlib.atari.dataset import collect
-from eigenlib.atari.learning import FrameBatches, Learner, Objective, choose_trained, image_statistics
+from eigenlib.atari.learning import Learner, Objective, choose_trained
 from eigenlib.atari.network import DeepSR
 from eigenlib.atari.pipeline import WALK
 from eigenlib.experiments._tasks import Arrays, Found

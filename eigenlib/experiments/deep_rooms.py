@@ -19,18 +19,9 @@ from scipy.linalg import orth
 from torch import nn
 
 from eigenlib import _require, storage
+from eigenlib.atari.batches import FeatureBatches, FrameBatches, image_statistics
 from eigenlib.atari.dataset import Dataset, collect
-from eigenlib.atari.learning import (
-    LOSSES,
-    FeatureBatches,
-    FrameBatches,
-    Learner,
-    Objective,
-    Refinement,
-    choose_trained,
-    image_statistics,
-    successor_loss,
-)
+from eigenlib.atari.learning import LOSSES, Learner, Objective, Refinement, choose_trained, successor_loss
 from eigenlib.atari.network import DeepSR, Sizes, require_sizes
 from eigenlib.atari.options import features_and_rows
 from eigenlib.atari.pixels import PixelMaze

@@ -35,6 +35,7 @@ from eigenlib import (
 )
 from eigenlib import options as options_
 from eigenlib.atari import (
+    batches,
     dataset,
     device,
     emulator,
@@ -1240,8 +1241,8 @@ ATARI = {
             ),
         },
     ),
-    "atari.learning.image_statistics": (
-        learning.image_statistics,
+    "atari.batches.image_statistics": (
+        batches.image_statistics,
         {"frames": pictures(), "normalisation": choice("deviation", "raw", "mean"), "floor": real(0.02, 0, ends="(]")},
     ),
     "atari.learning.Objective": (
@@ -1263,8 +1264,8 @@ ATARI = {
             "refine": flag(False),
         },
     ),
-    "atari.learning.FrameBatches": (
-        learning.FrameBatches,
+    "atari.batches.FrameBatches": (
+        batches.FrameBatches,
         {
             "dataset": thing(data),
             "life_ends": flag(True),

@@ -18,17 +18,10 @@ from shared import free_port
 
 from eigenlib import storage
 from eigenlib.atari import device as devices
+from eigenlib.atari.batches import FeatureBatches, FrameBatches, image_statistics
 from eigenlib.atari.dataset import Dataset, collect
 from eigenlib.atari.device import Compiled, choose_device, cores
-from eigenlib.atari.learning import (
-    FeatureBatches,
-    FrameBatches,
-    Learner,
-    Objective,
-    Refinement,
-    choose_trained,
-    image_statistics,
-)
+from eigenlib.atari.learning import Learner, Objective, Refinement, choose_trained
 from eigenlib.atari.network import DeepSR, Sizes
 from eigenlib.atari.training import Config, export_weights, load_network, load_run, train
 from eigenlib.storage import alone_in
