@@ -544,6 +544,10 @@ def test_wrong_tensors_give_one_clear_error(tmp_path, how, described, monkeypatc
         ({"file": None}, "does not name its tensors"),
         ({"config": {"speed": 1}}, "settings that this version does not know"),
         ({"history": "long"}, "history"),
+        ({"history": [[None, 1.0, 1.0, 1.0]]}, "history"),
+        ({"update": -5}, "cannot be taken up .update must be at least 0, got -5"),
+        ({"update": 10**9}, "cannot be taken up .update is 1000000000, but its history ends at 7"),
+        ({"update": None}, "cannot be taken up .update must be a whole number"),
     ],
 )
 def test_wrong_descriptions_give_one_clear_error(tmp_path, change, message):
@@ -552,6 +556,35 @@ def test_wrong_descriptions_give_one_clear_error(tmp_path, change, message):
     (tmp_path / "run.json").write_text(json.dumps(about))
     with pytest.raises(ValueError, match=message):
         load_run(tmp_path)
+
+
+@pytest.mark.parametrize("update", [-5, 10**9, 3])
+def test_a_run_that_lies_about_its_updates_is_not_taken_up(tmp_path, update):
+    quiet(corridor(), SMALL_RUN, tmp_path, until=50)
+    about = json.loads((tmp_path / "run.json").read_text()) | {"update": update}
+    (tmp_path / "run.json").write_text(json.dumps(about))
+    with pytest.raises(ValueError, match="cannot be taken up"):
+        quiet(corridor(), SMALL_RUN, tmp_path)
+
+
+@pytest.mark.parametrize("part", ["squares", "target"])
+def test_a_checkpoint_of_other_shapes_is_refused(tmp_path, part):
+    """A single number would be spread over all weights without a word."""
+    quiet(corridor(), SMALL_RUN, tmp_path, until=50)
+    tensors, about = storage.load_tensors(tmp_path / "run")
+    name = f"{part}.successor1.weight"
+    storage.save_tensors(tmp_path / "run", tensors | {name: torch.ones(1)}, about, about["file"])
+    with pytest.raises(ValueError, match=f"The checkpoint's {name} is not of this network's shape"):
+        quiet(corridor(), SMALL_RUN, tmp_path)
+
+
+def test_what_a_killed_writer_left_goes_with_the_next_checkpoint(tmp_path):
+    """Also what one of the first edition left, whose names were others."""
+    quiet(corridor(), SMALL_RUN, tmp_path, until=50)
+    for name in ("run.json.part", "checkpoint-000000003.safetensors", "checkpoint-000000003.safetensors.part"):
+        (tmp_path / name).write_bytes(b"half")
+    quiet(corridor(), SMALL_RUN, tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["checkpoint-000000023.safetensors", "run.json"]
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "\x80", "[" * 100_000])
