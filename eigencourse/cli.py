@@ -86,7 +86,9 @@ def _require_values(options: dict[str, Any]) -> None:
     """What no option may be: a number that is none, text that no file can have for a name."""
     for name, value in options.items():
         for one in value if isinstance(value, list) else [value]:
-            option = name if name in ("step", "game", "name", "submissions") else f"--{name.replace('_', '-')}"
+            option = (
+                name if name in ("step", "game", "name", "submissions", "old", "new") else f"--{name.replace('_', '-')}"
+            )
             if isinstance(one, float) and not math.isfinite(one):
                 raise UsageProblem(f"{option} must be a finite number, got {one}.")
             if isinstance(one, int) and abs(one) >= 2**63:
@@ -138,6 +140,13 @@ def _parser() -> argparse.ArgumentParser:
         "--out", default="build", metavar="DIR", help="where student/ and instructor/ go (default: build)"
     )
     student.set_defaults(run=_student)
+
+    carry = commands.add_parser("carry", help="take your answers from an old notebook, or a folder, into a new edition")
+    carry.add_argument("old", metavar="OLD", help="where your answers are")
+    carry.add_argument(
+        "new", metavar="NEW", help="the new edition's notebook or folder, in which the blanks are filled"
+    )
+    carry.set_defaults(run=_carry)
 
     grade = commands.add_parser(
         "grade", help="run handed-in notebooks, check their answers anew, write a table of marks"
@@ -267,6 +276,13 @@ def _student(options: argparse.Namespace) -> int:
 
     for folder in write_editions(Path(options.out)):
         print(f"Written: {folder}")
+    return 0
+
+
+def _carry(options) -> int:
+    from eigencourse.carry import carry
+
+    print(*carry(options.old, options.new), sep="\n")
     return 0
 
 

@@ -57,6 +57,7 @@ MACHINERY = {
     "experiments.verdicts.": "verdicts of the experiment in evidence, on its own results",
     "eigencourse.cli.": "the command line, fuzzed as such below",
     "eigencourse.doctor.": "takes nothing, or what the command line has checked",
+    "eigencourse.carry.": "eigenlib carry, below",
     "eigencourse.editions.": "eigenlib student, below",
     "eigencourse.report.figures.best_figure": "takes a notebook that nbformat has read",
     "eigencourse.ledger.claims": "takes nothing",
@@ -453,6 +454,7 @@ WORK = (
     "eigencourse.lessons.refresh",
     "eigencourse.readme.write",
     "eigencourse.readme.stale",
+    "eigencourse.carry.carry",
     "eigencourse.editions.write_editions",
     "eigencourse.grading.grade._Class._examined",
     "eigencourse.grading.marks.write",
@@ -505,6 +507,7 @@ COMMANDS = {  # option: (what it may be given, whether any word will do)
     "portable": {"--only": ("02", False), "--machines": ("own", False), "--jobs": ("2", False)},
     "readme": {},
     "student": {"--out": ("given/build", True)},
+    "carry": {},
     "grade": {
         "--csv": ("given/marks.csv", True),
         "--timeout": ("5", False),
@@ -533,6 +536,7 @@ COMMANDS = {  # option: (what it may be given, whether any word will do)
 }
 POSITIONAL = {
     "report": ["--only", "02"],
+    "carry": ["given/old.ipynb", "given/new.ipynb"],
     "grade": ["given/none.ipynb"],
     "reference": ["control"],
     "atari": ["show", "freeway"],
