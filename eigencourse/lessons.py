@@ -7,16 +7,15 @@ originals alone.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import logging
-import multiprocessing
 import os
 import re
+import sys
 import time
-import warnings
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
+from concurrent.futures import ThreadPoolExecutor, as_completed, wait
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -26,9 +25,15 @@ import nbformat
 
 from eigencourse.paths import NOTEBOOKS
 from eigenlib import _require
+from eigenlib.storage import replace_file
 
 WIDGET_STATE = "application/vnd.jupyter.widget-state+json"
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
+# A kernel that says nothing into our progress lines, and that Linux ends as soon as the thread that started it is gone;
+# elsewhere ipykernel itself looks every second whether its parent is alive.
+KERNEL = ["--log-level=CRITICAL"]
+if sys.platform == "linux":
+    KERNEL += ["--IPKernelApp.exec_lines=__import__('ctypes').CDLL(None).prctl(1, 9);"]
 
 
 class NotebookProblem(ValueError):
@@ -75,16 +80,19 @@ class Lesson:
         """The notebook's parameters and their defaults as source text."""
         import papermill
 
-        found = papermill.inspect_notebook(str(self.path))
+        found = papermill.inspect_notebook(_literally(self.path))
         return {name: entry["default"] for name, entry in found.items()}
 
 
 @dataclass(frozen=True)
 class Failure:
-    """Where a notebook stopped: the cell's number as Jupyter shows it, In [n], and the error in one line."""
+    """Where a notebook stopped: the cell's number as Jupyter shows it, In [n], 0 if unknown, and the error in one line."""
 
     cell: int
     error: str
+
+    def __str__(self) -> str:
+        return f"cell [{self.cell}]: {self.error}" if self.cell else self.error
 
 
 @dataclass(frozen=True)
@@ -132,7 +140,7 @@ def run(path: Path, output: Path, parameters: Mapping[str, Any], timeout: float 
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     lesson, begin = Lesson(path), time.perf_counter()
     mine = {name: value for name, value in parameters.items() if name in lesson.parameters}
-    problem = _execute(path, output, mine, timeout)
+    problem = _execute(path, output.resolve(), mine, timeout)
     seconds = time.perf_counter() - begin
     if not output.exists():
         nbformat.write(lesson.notebook, output)
@@ -148,32 +156,42 @@ def _execute(path: Path, output: Path, parameters: dict[str, Any], timeout: floa
     """Have papermill run a notebook and return what went wrong, "" for nothing; a kernel gets so many chances to start."""
     # papermill and its imports cost a second, which `eigenlib --help` should not pay.
     import papermill
+    from nbclient.exceptions import DeadKernelError
     from papermill.exceptions import PapermillExecutionError
 
     logging.getLogger("papermill").setLevel(logging.ERROR)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            papermill.execute_notebook(
-                str(path),
-                str(output),
-                parameters=parameters,
-                cwd=str(output.parent),
-                kernel_name="python3",
-                progress_bar=False,
-                execution_timeout=timeout,
-                # else every kernel's start and end speak into our progress lines
-                extra_arguments=["--log-level=CRITICAL"],
-            )
-        except PapermillExecutionError as error:
-            return f"{error.ename}: {error.evalue}"
-        except Exception as error:  # a dead kernel or a cell that never ends: still a failed page, not a failed report
-            # A plain RuntimeError means that no cell has run: the kernel did not start. Its ports are chosen before it
-            # binds them, and on a busy machine another program may take one in between. So, with new ports, again.
-            if type(error) is RuntimeError and starts > 1:
-                return _execute(path, output, parameters, timeout, starts - 1)
-            return f"{type(error).__name__}: {str(error).strip() or 'the kernel stopped'}"
+    try:
+        papermill.execute_notebook(
+            _literally(path),
+            _literally(output),
+            parameters=parameters,
+            kernel_name="python3",
+            progress_bar=False,
+            execution_timeout=timeout,
+            # how the kernel cuts what is printed into messages is a matter of timing
+            coalesce_streams=True,
+            # where the kernel runs; papermill's own `cwd` would move this process, with all its threads
+            resources={"metadata": {"path": str(output.parent)}},
+            extra_arguments=KERNEL,
+        )
+    except PapermillExecutionError as error:
+        return f"{error.ename}: {error.evalue}"
+    except DeadKernelError:
+        return "its kernel was killed: is there enough memory?"
+    except Exception as error:  # such as a cell that never ends: still a failed page, not a failed report
+        if isinstance(error, OSError) and error.errno:  # but a disk that is full is no notebook's fault
+            raise OSError(error.errno, error.strerror, error.filename or str(output)) from None
+        # A plain RuntimeError means that no cell has run: the kernel did not start. Its ports are chosen before it
+        # binds them, and on a busy machine another program may take one in between. So, with new ports, again.
+        if type(error) is RuntimeError and starts > 1:
+            return _execute(path, output, parameters, timeout, starts - 1)
+        return f"{type(error).__name__}: {str(error).strip() or 'the kernel stopped'}"
     return ""
+
+
+def _literally(path: Path) -> str:
+    """A path for papermill, which fills in what stands in braces."""
+    return str(path).replace("{", "{{").replace("}", "}}")
 
 
 def run_many(
@@ -184,32 +202,33 @@ def run_many(
     tell: Callable[[Outcome], None],
     timeout: float | None = None,
 ) -> list[Outcome]:
-    """Execute notebooks side by side, telling each outcome as it comes; returned in reading order."""
+    """Execute notebooks side by side, telling each outcome as it comes; returned in reading order.
+
+    Kernels do the work, one process each; a thread here waits for each of them.
+    """
     folder.mkdir(parents=True, exist_ok=True)
-    # Kernels do the work; workers are spawned because papermill's event loop does not survive a fork.
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(min(jobs, len(chosen)), mp_context=context) as pool:
-        waiting = {
-            pool.submit(run, lesson.path, folder / lesson.path.name, dict(parameters), timeout): lesson
-            for lesson in chosen
-        }
-        outcomes = []
-        for done in as_completed(waiting):
-            try:
+    outcomes = []
+    with ThreadPoolExecutor(min(jobs, len(chosen))) as pool:
+        waiting = [pool.submit(run, lesson.path, folder / lesson.path.name, parameters, timeout) for lesson in chosen]
+        try:
+            for done in as_completed(waiting):
                 outcomes.append(done.result())
-            except (
-                BrokenProcessPool
-            ):  # killed from outside, as systems do that run out of memory: the others are lost too
-                outcomes.append(_killed(waiting[done], folder))
-            tell(outcomes[-1])
+                tell(outcomes[-1])
+        except BaseException:  # Ctrl-C, or a full disk: nobody waits for these notebooks any more
+            pool.shutdown(wait=False, cancel_futures=True)
+            while wait(waiting, timeout=0.2).not_done:
+                _kill_kernels()
+            raise
     return sorted(outcomes, key=lambda outcome: outcome.name)
 
 
-def _killed(lesson: Lesson, folder: Path) -> Outcome:
-    """The outcome of a notebook whose process is gone; its page shows what was there before."""
-    output = folder / lesson.path.name
-    nbformat.write(lesson.notebook, output)
-    return Outcome(lesson.name, output, 0.0, Failure(0, "its process was killed: is there enough memory?"))
+def _kill_kernels() -> None:
+    import psutil
+
+    for child in psutil.Process().children():
+        with contextlib.suppress(psutil.Error):
+            if "ipykernel_launcher" in child.cmdline():
+                child.kill()
 
 
 def hidden_errors(notebook) -> list[str]:
@@ -232,8 +251,8 @@ def refresh(lesson: Lesson) -> Outcome:
     try:
         outcome = run(lesson.path, scratch, {})
         if outcome.failure is None:
-            nbformat.write(clean(nbformat.read(scratch, as_version=4)), scratch)
-            os.replace(scratch, lesson.path)
+            executed = clean(nbformat.read(scratch, as_version=4))
+            replace_file(lesson.path, (nbformat.writes(executed) + "\n").encode())
         return outcome
     finally:
         scratch.unlink(missing_ok=True)
@@ -257,23 +276,9 @@ def clean(notebook):
         seen.add(cell["id"])
         keep = {key: cell.metadata[key] for key in ("tags", "jupyter", "eigenlib") if cell.metadata.get(key)}
         cell.metadata = nbformat.from_dict(keep)
-        if cell.cell_type == "code":
-            cell.outputs = _joined_streams(cell.outputs)
         for output in cell.get("outputs", []):
             output.get("data", {}).pop(WIDGET_VIEW, None)
     return notebook
-
-
-def _joined_streams(outputs: list) -> list:
-    """What was printed as one output: how the kernel cut it into messages is a matter of timing."""
-    joined: list = []
-    for output in outputs:
-        last = joined[-1] if joined else {}
-        if output.output_type == "stream" == last.get("output_type") and output.name == last["name"]:
-            last["text"] += output.text
-        else:
-            joined.append(output)
-    return joined
 
 
 def _stopped_at(executed) -> int:

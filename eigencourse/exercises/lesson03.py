@@ -8,9 +8,9 @@ from eigencourse.exercises import exercise
 from eigencourse.exercises.answers import Mistake, array, call, scalar
 from eigencourse.exercises.compare import choices, close, compare, recognise
 from eigencourse.exercises.worlds import chains
-from eigenlib.eigenpurposes import principal_cosines
+from eigenlib.comparing import principal_cosines, relative_error
 from eigenlib.gridworld import GridWorld
-from eigenlib.representation import learn_successor_representation, relative_error, successor_representation
+from eigenlib.representation import learn_successor_representation, successor_representation
 
 
 @exercise

@@ -6,8 +6,6 @@ report as it was. Mathematics is typeset by a copy of MathJax inside the site; n
 
 from __future__ import annotations
 
-import os
-import shutil
 import sys
 import time
 from collections.abc import Mapping
@@ -16,6 +14,7 @@ from typing import Any
 
 from eigencourse.report import pages
 from eigencourse.lessons import Lesson, NotebookProblem, Outcome, lessons, run_many
+from eigenlib.storage import whole_folder
 
 _MARKER = ".eigenlib-report"  # only a folder that holds this file is ever replaced
 
@@ -26,30 +25,17 @@ def write_report(chosen: list[Lesson], out: Path, parameters: Mapping[str, Any],
     if out.exists() and (not out.is_dir() or (any(out.iterdir()) and not (out / _MARKER).exists())):
         raise NotebookProblem(f"{out} exists and is not a report of ours: choose another --out or move it away.")
     begin = time.perf_counter()
-    building = out.with_name(f".{out.name}.{os.getpid()}.building")  # a name that nobody else has a folder of
-    try:
-        building.mkdir(parents=True)
+    with whole_folder(out) as building:
         (building / _MARKER).touch()
         outcomes = run_many(chosen, building / "notebooks", parameters, jobs, _tell)
         pages.render(building, lessons(), outcomes, parameters)
-        _swap(building, out)
-    finally:
-        shutil.rmtree(building, ignore_errors=True)
     failed = [outcome for outcome in outcomes if outcome.failure]
     print(f"\n{len(outcomes) - len(failed)} of {len(outcomes)} notebooks ran in {time.perf_counter() - begin:.0f} s.")
     for outcome in failed:
-        print(f"failed: {outcome.name}, {pages.place(outcome)}", file=sys.stderr)
+        print(f"failed: {outcome.name}, {outcome.failure}", file=sys.stderr)
     print(f"Report: {out / 'index.html'}")
     return int(bool(failed))
 
 
 def _tell(outcome: Outcome) -> None:
     print(f"{outcome.name:32} {outcome.seconds:6.1f} s  {'failed' if outcome.failure else 'ok'}", flush=True)
-
-
-def _swap(building: Path, out: Path) -> None:
-    old = out.with_name(f".{out.name}.{os.getpid()}.old")
-    if out.exists():
-        out.rename(old)
-    building.rename(out)
-    shutil.rmtree(old, ignore_errors=True)

@@ -21,7 +21,7 @@ from eigencourse.lessons import Lesson, Outcome
 from eigencourse.paths import STATIC, TEMPLATES
 
 _SHOWN_VERSIONS = ("numpy", "scipy", "torch", "ale-py", "matplotlib", "papermill")
-_COPIED = ("tex-svg.js", "site.js", "search.js")
+_COPIED = ("tex-svg.js", "MATHJAX-LICENSE", "site.js", "search.js")
 
 
 def render(site: Path, course: list[Lesson], outcomes: Iterable[Outcome], parameters: Mapping[str, Any]) -> None:
@@ -34,7 +34,6 @@ def render(site: Path, course: list[Lesson], outcomes: Iterable[Outcome], parame
     common = {
         "course": course,
         "done": done,
-        "places": {name: place(outcome) for name, outcome in done.items() if outcome.failure},
         "tier": parameters.get("TIER", "quick"),
         "parameters": dict(parameters),
         "python": platform.python_version(),
@@ -43,7 +42,7 @@ def render(site: Path, course: list[Lesson], outcomes: Iterable[Outcome], parame
         "claims": claims,
         "counts": {verdict: sum(row["verdict"] == verdict for row in claims) for verdict in ledger.VERDICTS},
         "measured": ledger.measured,
-        "took": took,
+        "duration": duration,
     }
     _assets(site, order, pages, claims)
     common["figures"] = _figures(site, order, executed)
@@ -51,15 +50,8 @@ def render(site: Path, course: list[Lesson], outcomes: Iterable[Outcome], parame
     _pages(site, order, pages, common)
 
 
-def place(outcome: Outcome) -> str:
-    """Where a notebook stopped, and why, in one line."""
-    assert outcome.failure is not None
-    cell = f"cell [{outcome.failure.cell}]: " if outcome.failure.cell else ""
-    return cell + outcome.failure.error
-
-
-def took(seconds: float) -> str:
-    """A duration as one says it: seconds below two minutes, minutes above."""
+def duration(seconds: float) -> str:
+    """Seconds below two minutes, minutes above."""
     return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
 
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from eigenlib import _require
 
+GAMES = ("montezuma_revenge", "ms_pacman", "bank_heist", "freeway")  # the paper's four
 LOCKED = {"ms_pacman": 264}  # emulator frames after a reset in which no action has an effect (a tune is played)
 FLASHES = {"bank_heist": (100, 4)}  # a pixel (y, x) that shows nothing but the flashing floor
 ROOMS = {"montezuma_revenge": 3, "bank_heist": 0}  # the RAM byte that tells rooms, or towns, apart

@@ -9,10 +9,11 @@ from typing import Any, Literal
 import numpy as np
 import torch
 
-from eigenlib import _require
-from eigenlib.atari import checkpoints
+from eigenlib import _require, storage
 from eigenlib.atari.machine import choose_device
 from eigenlib.atari.network import DeepSR, Sizes, require_sizes
+
+DESCRIPTION = "run"  # .json, in the folder of a run
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,7 @@ class Run:
 def load_run(folder: Path | str, device: str = "cpu") -> Run:
     """What a folder holds, finished or not."""
     place, folder = choose_device(device), _require.path(folder, "folder")
-    tensors, about = checkpoints.read(folder)
+    tensors, about = storage.load_tensors(folder / DESCRIPTION)
     update_of(about, folder)
     network = network_of(about, part_of(tensors, "network."), folder).to(place)
     return Run(
@@ -100,7 +101,7 @@ def export_weights(run: Run, path: Path | str) -> None:
     """path.safetensors, the network alone in float16, and path.json, what it is and how it was trained."""
     path = _require.path(path, "path")
     about = {name: value for name, value in _require.instance(run, "run", Run).about.items() if name != "file"}
-    checkpoints.export(path, exported(run.network), about)
+    storage.save_tensors(path, exported(run.network), about)
 
 
 def exported(network: DeepSR) -> dict[str, torch.Tensor]:
@@ -112,8 +113,7 @@ def exported(network: DeepSR) -> dict[str, torch.Tensor]:
 def load_network(path: Path | str, device: str = "cpu") -> DeepSR:
     """The network that `export_weights` wrote, in float32, after checking checksum, names and shapes."""
     place, path = choose_device(device), _require.path(path, "path")
-    about = checkpoints.read_description(path.with_name(path.name + ".json"))
-    tensors = checkpoints.read_tensors(path.with_name(path.name + ".safetensors"), about.get("sha256"))
+    tensors, about = storage.load_tensors(path)
     return network_of(about, tensors, path).to(place)
 
 

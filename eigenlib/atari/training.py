@@ -24,8 +24,8 @@ import torch
 from torch import distributed, nn
 from tqdm.auto import tqdm
 
-from eigenlib import _require
-from eigenlib.atari import checkpoints, machine, metrics
+from eigenlib import _require, storage
+from eigenlib.atari import machine, metrics
 from eigenlib.atari.learning import (
     FeatureBatches,
     FrameBatches,
@@ -38,6 +38,7 @@ from eigenlib.atari.learning import (
 from eigenlib.atari.machine import choose_device
 from eigenlib.atari.network import SIDE, DeepSR, require_sizes
 from eigenlib.atari.runs import (
+    DESCRIPTION,
     Config,
     Run,
     columns_of,
@@ -49,7 +50,6 @@ from eigenlib.atari.runs import (
     part_of,
     update_of,
 )
-from eigenlib.storage import alone_in
 
 __all__ = ["Config", "Run", "choose_device", "export_weights", "load_network", "load_run", "train"]
 
@@ -104,7 +104,7 @@ def train(
         machine.threads(threads),
         machine.kept_memory(),
         machine.processes(place) as (rank, world),
-        alone_in(Path(folder)) if rank == 0 else nullcontext(),
+        storage.alone_in(Path(folder)) if rank == 0 else nullcontext(),
     ):
         trainer = _Trainer(dataset, config, Path(folder), place, rank, world, compile)
         trainer.choose_precision(precision, begun)
@@ -266,14 +266,18 @@ class _Trainer:
 
     def _write(self, tensors: dict[str, torch.Tensor]) -> None:
         if self.rank == 0:
-            checkpoints.write(self.folder, f"checkpoint-{self.update:09d}", tensors, self._about())
+            name = f"checkpoint-{self.update:09d}.safetensors"
+            storage.save_tensors(self.folder / DESCRIPTION, tensors, self._about(), name)
+            for old in (*self.folder.glob("checkpoint-*"), *self.folder.glob("*.part")):
+                if old.name != name:
+                    old.unlink(missing_ok=True)
 
     def _resume(self) -> tuple[dict[str, torch.Tensor] | None, dict[str, Any]]:
         """The checkpoint in the folder, if there is one and it belongs to this run."""
         saved: dict[str, torch.Tensor] | None = None
         about: dict[str, Any] = {}
-        if (self.folder / checkpoints.DESCRIPTION).exists():
-            saved, about = checkpoints.read(self.folder)
+        if (self.folder / f"{DESCRIPTION}.json").exists():
+            saved, about = storage.load_tensors(self.folder / DESCRIPTION)
             theirs = config_of(about, self.folder)
             names = [f.name for f in fields(Config) if getattr(theirs, f.name) != getattr(self.config, f.name)]
             if names:
@@ -314,8 +318,8 @@ def faster_precision(n_actions: int, sizes: Any, batch: int, rounds: int = 3) ->
 
 def _begun(folder: Path) -> dict[str, Any]:
     """The description of the run that a folder holds; empty without one."""
-    path = folder / checkpoints.DESCRIPTION
-    return checkpoints.read_description(path) if path.exists() else {}
+    there = (folder / f"{DESCRIPTION}.json").exists()
+    return storage.tensors_description(folder / DESCRIPTION) if there else {}
 
 
 def fingerprint(dataset) -> str:

@@ -18,20 +18,24 @@ from eigencourse import lessons as notebooks
 from eigencourse.grading import grade as grading
 from eigencourse.report import figures
 from eigenlib import (
+    canonical,
+    comparing,
     control,
     diffusion,
     eigenoptions,
     eigenpurposes,
-    gridworld,
+    experiments,
+    finite_world,
+    one_way,
     plots,
     representation,
     storage,
     widgets,
     worlds,
 )
+from eigenlib import options as options_
 from eigenlib.atari import (
     dataset,
-    discovery,
     emulator,
     films,
     games,
@@ -47,12 +51,11 @@ from eigenlib.atari import (
 from eigenlib.atari import network as networks
 from eigenlib.atari import options as deep_options
 from eigenlib.atari.network import DeepSR, Sizes
-from eigenlib.eigenoptions import Option
-from eigenlib.experiments import atari_studies as studies
-from eigenlib.experiments import control as experiments
+from eigenlib.experiments import control as control_experiments
 from eigenlib.experiments import deep_rooms
 from eigenlib.gridworld import GridWorld
-from eigenlib.large import sampled_diffusion
+from eigenlib.large import rooms, sampled_diffusion
+from eigenlib.options import Option
 from eigenlib.paths import PRETRAINED, REFERENCE
 from eigenlib.plots import atari as showing
 from eigenlib.plots import deep as deep_plots
@@ -153,7 +156,7 @@ def method(table: type, name: str, make, **kinds: Kind):
 
 POLICY = np.full((S, 4), 0.25)
 TABLES_OF_T = np.stack([T] * 4)
-FINITE = worlds.FiniteWorld(TABLES_OF_T)
+FINITE = finite_world.FiniteWorld(TABLES_OF_T)
 
 TABULAR = {
     "representation.laplacian": (representation.laplacian, {"W": matrix(lambda: WORLD.adjacency(self_loops=True))}),
@@ -186,8 +189,8 @@ TABULAR = {
             ).also("None", "[1, 2, 3]", "generator")
         },
     ),
-    "representation.relative_error": (
-        representation.relative_error,
+    "comparing.relative_error": (
+        comparing.relative_error,
         {"estimate": array(lambda: PSI, fine=("one axis more",)), "exact": array(lambda: PSI)},
     ),
     "eigenpurposes.extract_eigenpurposes": (
@@ -210,8 +213,8 @@ TABULAR = {
             "progress": flag(False),
         },
     ),
-    "eigenpurposes.residuals": (
-        eigenpurposes.residuals,
+    "comparing.residuals": (
+        comparing.residuals,
         {
             "matrix": matrix(),
             "purposes": purposes(),
@@ -219,30 +222,30 @@ TABULAR = {
             "tolerance": real(1e-8, 0),
         },
     ),
-    "eigenpurposes.canonical_basis": (
-        eigenpurposes.canonical_basis,
+    "canonical.canonical_basis": (
+        canonical.canonical_basis,
         {"basis": vectors(rows=True, fine=("one column less",))},
     ),
-    "eigenpurposes.rotated": (
-        eigenpurposes.rotated,
+    "comparing.rotated": (
+        comparing.rotated,
         {"purposes": purposes().without("another"), "rng": seed(), "tolerance": real(1e-8, 0)},
     ),
-    "eigenpurposes.fix_signs": (eigenpurposes.fix_signs, {"vectors": vectors(rows=True, fine=("one column less",))}),
-    "eigenpurposes.match_signs": (eigenpurposes.match_signs, {"vectors": vectors(), "reference": vectors()}),
-    "eigenpurposes.eigenspaces": (
-        eigenpurposes.eigenspaces,
+    "canonical.fix_signs": (canonical.fix_signs, {"vectors": vectors(rows=True, fine=("one column less",))}),
+    "comparing.match_signs": (comparing.match_signs, {"vectors": vectors(), "reference": vectors()}),
+    "comparing.eigenspaces": (
+        comparing.eigenspaces,
         {"values": array(lambda: PURPOSES.values, rows=True, fine=("[1, 2, 3]",)), "tolerance": real(1e-8, 0)},
     ),
-    "eigenpurposes.alignment": (
-        eigenpurposes.alignment,
+    "comparing.alignment": (
+        comparing.alignment,
         {
             "vectors": vectors(fine=("one column less",)).refusing(zero=lambda: np.zeros((S, 3))),
             "exact": purposes(),
             "tolerance": real(1e-8, 0),
         },
     ),
-    "eigenpurposes.principal_cosines": (
-        eigenpurposes.principal_cosines,
+    "comparing.principal_cosines": (
+        comparing.principal_cosines,
         {
             "vectors": vectors(fine=("one column less",)).refusing(zero=lambda: np.zeros((S, 3))),
             "others": vectors(fine=("one column less",)).refusing(zero=lambda: np.zeros((S, 3))),
@@ -262,8 +265,8 @@ TABULAR = {
             "gamma": gamma(),
         },
     ),
-    "eigenoptions.follow": (
-        eigenoptions.follow,
+    "options.follow": (
+        options_.follow,
         {
             "world": world(),
             "option": thing(lambda: OPTIONS[0], list=lambda: [OPTIONS[0]], other=lambda: STRANGE[0]),
@@ -272,12 +275,12 @@ TABULAR = {
             "rng": seed(),
         },
     ),
-    "eigenoptions.subgoal_option": (eigenoptions.subgoal_option, {"world": world(), "goal": state()}),
-    "eigenoptions.random_subgoal_options": (
-        eigenoptions.random_subgoal_options,
+    "options.subgoal_option": (options_.subgoal_option, {"world": world(), "goal": state()}),
+    "options.random_subgoal_options": (
+        options_.random_subgoal_options,
         {"world": world(), "count": whole(2), "rng": seed()},
     ),
-    "eigenoptions.require_options": (eigenoptions.require_options, {"world": world(), "options": options()}),
+    "options.require_options": (options_.require_options, {"world": world(), "options": options()}),
     "diffusion.diffusion_time": (
         diffusion.diffusion_time,
         {
@@ -332,17 +335,6 @@ TABULAR = {
             "option_duration": whole(3, none=True).also(**{"2017": "2017"}),
         },
     ),
-    "control.evaluate_greedy": (
-        control.evaluate_greedy,
-        {
-            "world": world(),
-            "q": array(lambda: np.zeros((S, 4)), fine=("one axis more", "with ∞")),
-            "start": place(0),
-            "goal": place(5),
-            "gamma": gamma(),
-            "steps": whole(7),
-        },
-    ),
     "control.optimal_return": (
         control.optimal_return,
         {"world": world(), "start": place(0), "goal": place(5), "gamma": gamma(), "steps": whole(7)},
@@ -381,8 +373,8 @@ TABULAR = {
         policy=array(lambda: POLICY, fine=("None",)),
     ),
     "worlds.require_world": (worlds.require_world, {"world": world()}),
-    "worlds.FiniteWorld": (
-        worlds.FiniteWorld,
+    "finite_world.FiniteWorld": (
+        finite_world.FiniteWorld,
         {
             "probabilities": thing(
                 lambda: TABLES_OF_T,
@@ -396,8 +388,8 @@ TABULAR = {
             "name": text(),
         },
     ),
-    "worlds.FiniteWorld.from_gymnasium": (
-        worlds.FiniteWorld.from_gymnasium,
+    "finite_world.FiniteWorld.from_gymnasium": (
+        finite_world.FiniteWorld.from_gymnasium,
         {
             "env": thing(
                 lambda: SimpleNamespace(P={0: {0: [(1.0, 1, 0.0, True)]}, 1: {0: [(1.0, 1, 0.0, True)]}}),
@@ -409,11 +401,11 @@ TABULAR = {
             "restart": flag(False).without("True"),
         },
     ),
-    "gridworld.big_rooms": (
-        gridworld.big_rooms,
+    "large.rooms.big_rooms": (
+        rooms.big_rooms,
         {"rooms": whole(2), "size": whole(2), "seed": seed(), "loops": real(0.1, 0, 1), "slip": real(0.0, 0, 1)},
     ),
-    "gridworld.with_valve": (gridworld.with_valve, {"world": world()}),
+    "one_way.with_valve": (one_way.with_valve, {"world": world()}),
 }
 
 # --- pictures -----------------------------------------------------------------------------------------------------------
@@ -833,7 +825,7 @@ def positions(right=lambda: POSITIONS, **kwargs) -> Kind:
 
 @cache
 def tracks() -> deep_options.Trajectories:
-    return deep_options.follow(maze(), network(), np.eye(8)[:, :4], 3)
+    return deep_options.follow_greedily(maze(), network(), np.eye(8)[:, :4], 3)
 
 
 @cache
@@ -886,11 +878,6 @@ def config_kinds() -> dict[str, Kind]:
 def held_threads(count):
     with machine.threads(count):
         return torch.get_num_threads()
-
-
-def made_quickly(name):
-    with patch.dict(studies.STUDIES, {"atari_seeds": ([], dict)}), patch("eigenlib.storage.save"):
-        return studies.make_reference(name)
 
 
 def without_collecting(seed, samples):
@@ -1001,7 +988,7 @@ ATARI = {
         {
             "world": pixel_world(),
             "rows": whole(5, 2, 10**9),
-            "rng": seed(False),
+            "rng": seed(),
             "episode_steps": whole(3, none=True),
             "one_room": flag(True),
         },
@@ -1020,15 +1007,13 @@ ATARI = {
             "progress": flag(False),
         },
     ),
-    "atari.options.features": (deep_options.features, {"network": a_network(), "frames": pictures()}),
-    "atari.options.successor_rows": (deep_options.successor_rows, {"network": a_network(), "frames": pictures()}),
     "atari.options.features_and_rows": (deep_options.features_and_rows, {"network": a_network(), "frames": pictures()}),
     "atari.options.eigenpurposes_from_rows": (
         deep_options.eigenpurposes_from_rows,
         {"rows": rows_of(), "count": whole(2, 1, 6), "centre": flag(False)},
     ),
-    "atari.options.directions": (
-        deep_options.directions,
+    "atari.options.directions_of": (
+        deep_options.directions_of,
         {
             "kind": choice("sr", "pca", "random"),
             "phi": rows_of(),
@@ -1039,9 +1024,9 @@ ATARI = {
         },
     ),
     "atari.options.both_signs": (deep_options.both_signs, {"vectors": rows_of()}),
-    "atari.options.untrained": (deep_options.untrained, {"network": a_network(), "seed": whole(0, 0)}),
-    "atari.options.follow": (
-        deep_options.follow,
+    "atari.options.untrained_copy": (deep_options.untrained_copy, {"network": a_network(), "seed": whole(0, 0)}),
+    "atari.options.follow_greedily": (
+        deep_options.follow_greedily,
         {
             "world": pixel_world(),
             "network": a_network(),
@@ -1056,10 +1041,10 @@ ATARI = {
     ),
     "atari.options.wander": (
         deep_options.wander,
-        {"world": pixel_world(), "count": whole(2, 1, 10**6), "steps": whole(2, 1, 32_767), "rng": seed(False)},
+        {"world": pixel_world(), "count": whole(2, 1, 10**6), "steps": whole(2, 1, 32_767), "rng": seed()},
     ),
-    "atari.options.replay": (
-        deep_options.replay,
+    "atari.films.replay": (
+        films.replay,
         {
             "world": pixel_world(),
             "actions": array(lambda: np.array([0, 1, -1]), rows=True, empty=True, fine=("[]", "[1, 2, 3]")).refusing(
@@ -1214,8 +1199,8 @@ ATARI = {
             ),
         },
     ),
-    "experiments.control.atari_studies.predictions": (
-        studies.predictions,
+    "atari.metrics.predicted_frames": (
+        metrics.predicted_frames,
         {
             "network": a_network(),
             "data": thing(data),
@@ -1224,8 +1209,7 @@ ATARI = {
             ),
         },
     ),
-    "experiments.control.atari_studies.stored": (studies.stored, {"name": choice("atari_myopia", "atari_seeds")}),
-    "experiments.control.atari_studies.make_reference": (made_quickly, {"name": choice("atari_seeds")}),
+    "experiments.stored": (experiments.stored, {"name": choice("atari_myopia", *experiments.EXPERIMENTS)}),
     "atari.pretrained.load": (
         pretrained.load,
         {
@@ -1412,18 +1396,20 @@ SMALL = {
 
 
 @cache
-def curves() -> experiments.Curves:
-    return experiments.control_experiment(experiments.ControlExperiment(**SMALL), progress=False)
+def curves() -> control_experiments.Curves:
+    return control_experiments.control_experiment(control_experiments.ControlExperiment(**SMALL), progress=False)
 
 
 @cache
 def saved_curves() -> Path:
-    experiments.save_reference(curves(), SCRATCH / "curves")
+    control_experiments.save_reference(curves(), SCRATCH / "curves")
     return SCRATCH / "curves"
 
 
 def small_experiment(**changed):
-    return experiments.control_experiment(experiments.ControlExperiment(**(SMALL | changed)), progress=False)
+    return control_experiments.control_experiment(
+        control_experiments.ControlExperiment(**(SMALL | changed)), progress=False
+    )
 
 
 def graded(**arguments):
@@ -1503,31 +1489,27 @@ COURSE = {
         },
     ),
     "experiments.control.control_experiment": (
-        experiments.control_experiment,
+        control_experiments.control_experiment,
         {
-            "experiment": thing(lambda: experiments.ControlExperiment(**SMALL)).without("None"),
+            "experiment": thing(lambda: control_experiments.ControlExperiment(**SMALL)).without("None"),
             "folder": path(fresh, ("None",)).without("'nonsense'"),
             "progress": flag(False).without("True"),
         },
     ),
     "experiments.control.save_reference": (
-        experiments.save_reference,
+        control_experiments.save_reference,
         {"curves": thing(curves), "path": path(lambda: SCRATCH / "curves again").without("'nonsense'")},
     ),
     "experiments.control.load_reference": (
-        experiments.load_reference,
+        control_experiments.load_reference,
         {
             "path": path(
                 saved_curves, missing=lambda: SCRATCH / "nothing", other=archive, deep=lambda: REFERENCE / "deep_rooms"
             )
         },
     ),
-    "experiments.control.check_reference": (
-        experiments.check_reference,
-        {"path": path(saved_curves, missing=lambda: SCRATCH / "nothing", other=archive), "cells": whole(1, 1, 10**6)},
-    ),
     "experiments.control.stored_curves": (
-        experiments.stored_curves,
+        control_experiments.stored_curves,
         {"name": choice("control", "control_2017"), "regenerate": flag(False).without("True"), "progress": flag(False)},
     ),
     "eigencourse.lessons.lessons": (
@@ -1549,8 +1531,8 @@ COURSE = {
         },
     ),
     "eigencourse.grading.grade.plain": (grading.plain, {"text": text(), "most": whole(200, 0)}),
-    "atari.discovery.read_discovery": (
-        lambda path: discovery.read_discovery(path).kinds,
+    "atari.pipeline.read_discovery": (
+        lambda path: pipeline.read_discovery(path).kinds,
         {"path": path(stored_discovery, missing=lambda: SCRATCH / "nothing", other=archive)},
     ),
 }

@@ -250,7 +250,7 @@ def test_stopped_at_every_single_step_it_goes_on(tmp_path, monkeypatch):
         path, wrap = tmp_path / str(steps), dies_at(steps)
         with monkeypatch.context() as patch:
             for owner, name in (
-                (Path, "replace"), (Path, "write_text"), (Path, "unlink"), (Path, "mkdir"), (np.memmap, "flush"),
+                (Path, "replace"), (os, "replace"), (os, "open"), (Path, "unlink"), (Path, "mkdir"), (np.memmap, "flush"),
                 (np.lib.format, "open_memmap"), (_shards.shutil, "rmtree"), (os, "posix_fallocate"),
             ):  # fmt: skip
                 if hasattr(owner, name):

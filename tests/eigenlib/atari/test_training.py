@@ -1,6 +1,5 @@
 """Training: what is learned, and that neither kills, nor wrong files, nor several processes change it."""
 
-import fcntl
 import json
 import os
 import pickle
@@ -17,7 +16,8 @@ import pytest
 import torch
 from shared import free_port
 
-from eigenlib.atari import checkpoints, machine, training
+from eigenlib import storage
+from eigenlib.atari import machine, training
 from eigenlib.atari.dataset import Dataset, collect
 from eigenlib.atari.learning import (
     FeatureBatches,
@@ -63,7 +63,8 @@ def same(one, two) -> bool:
 
 def subprocess_of(call: str, **environment: str) -> subprocess.Popen:
     """Python, with this file imported as `t`, doing `call`."""
-    code = f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r}); import test_training as t; {call}"
+    places = [str(Path(__file__).parent), str(Path(__file__).parents[2] / "helpers")]
+    code = f"import sys; sys.path[:0] = {places!r}; import test_training as t; {call}"
     return subprocess.Popen([sys.executable, "-c", code], env=os.environ | environment)
 
 
@@ -284,7 +285,7 @@ def test_stopped_before_any_update_the_run_ends_the_same(tmp_path, whole, moment
 
 def test_a_kill_between_the_two_renames_leaves_the_old_checkpoint(tmp_path, whole, monkeypatch):
     """New tensors are there, run.json still names the old ones: those are kept, and load."""
-    original, written = checkpoints.replace_file, []
+    original, written = storage.replace_file, []
 
     def replace_file(path, data):
         written.append(path.name)
@@ -293,7 +294,7 @@ def test_a_kill_between_the_two_renames_leaves_the_old_checkpoint(tmp_path, whol
         original(path, data)
 
     with monkeypatch.context() as patch:
-        patch.setattr(checkpoints, "replace_file", replace_file)
+        patch.setattr(storage, "replace_file", replace_file)
         with pytest.raises(Stop):
             quiet(corridor(), SMALL_RUN, tmp_path / "cut", checkpoint_seconds=0.0)
     names = {path.name for path in (tmp_path / "cut").iterdir()}
@@ -527,7 +528,7 @@ def test_wrong_tensors_give_one_clear_error(tmp_path, how, described, monkeypatc
         disturb(tensors, how)
         if described:
             about = json.loads((folder / description).read_text())
-            about["sha256"] = checkpoints.sha256(tensors.read_bytes())
+            about["sha256"] = storage.sha256(tensors.read_bytes())
             (folder / description).write_text(json.dumps(about))
     message = {False: "checksums differ|is missing", True: "is not a safetensors file"}[described]
     with pytest.raises(ValueError, match=message):
@@ -759,17 +760,3 @@ def test_two_runs_in_one_folder_are_refused(tmp_path):
     with alone_in(tmp_path / "run"), pytest.raises(ValueError, match="Another process is at work in"):
         quiet(corridor(), SMALL_RUN, tmp_path / "run")
     assert not (tmp_path / "run").exists()
-
-
-def test_a_lock_that_was_just_given_back_is_not_taken_for_ones_own(tmp_path, monkeypatch):
-    """A removes its lock after B has opened the file and before B locks it; a third one could lock a new file."""
-    original = fcntl.flock
-
-    def late(file, how):
-        (tmp_path / ".lock").unlink()
-        (tmp_path / ".lock").touch()
-        original(file, how)
-
-    monkeypatch.setattr(fcntl, "flock", late)
-    with pytest.raises(ValueError, match="Another process is at work in"), alone_in(tmp_path):
-        pass

@@ -39,8 +39,8 @@ class Learned(NamedTuple):
 
 def examine_gpu(device: str = "auto") -> Iterator[Finding]:
     """Findings about one device; "auto" is the one that training would take."""
-    place = machine.choose_device(device)
-    if device == "auto" and place.type == "cpu":
+    chosen = machine.choose_device(device)
+    if device == "auto" and chosen.type == "cpu":
         yield Finding(
             "ok", "gpu", "none that this PyTorch can use, so nothing was tested; every lesson runs on the CPU"
         )
@@ -49,8 +49,8 @@ def examine_gpu(device: str = "auto") -> Iterator[Finding]:
     with machine.threads():
         truth = learned(data, "cpu", "fp32")
     for precision in TOLERANCES:
-        yield compared(truth, learned(data, str(place), precision), precision, place.type)
-    yield _speed(data, place)
+        yield compared(truth, learned(data, str(chosen), precision), precision, chosen.type)
+    yield _speed(data, chosen)
 
 
 def compared(truth: Learned, found: Learned, precision: str, name: str) -> Finding:

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from eigencourse import doctor_gpu as gpu
 from eigencourse.cli import main
-from eigencourse.doctor import Finding, gpu
+from eigencourse.doctor import Finding
 from eigenlib.atari.learning import Learner
 
 

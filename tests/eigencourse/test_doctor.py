@@ -5,8 +5,7 @@ import pytest
 
 from eigencourse import exercises
 from eigencourse.cli import main
-from eigencourse.doctor import Finding
-from eigencourse.doctor.course import Line, examined
+from eigencourse.doctor import Finding, Line, pass_line
 from eigencourse.lessons import Failure, Lesson, Outcome
 
 
@@ -55,17 +54,17 @@ def executed(path, *states):
 def test_solutions_that_pass_are_counted_and_a_missing_one_is_a_problem(tmp_path):
     asked = exercises.all_exercises("01")
     path = executed(tmp_path / "01_x.ipynb", *["passed"] * len(asked))
-    assert examined(Outcome("01_x", path, 3.0, None)) == Line("01_x", 3.0, len(asked), len(asked), "")
+    assert pass_line(Outcome("01_x", path, 3.0, None)) == Line("01_x", 3.0, len(asked), len(asked), "")
     path = executed(tmp_path / "01_x.ipynb", "blank", *["passed"] * (len(asked) - 1))
-    line = examined(Outcome("01_x", path, 3.0, None))
+    line = pass_line(Outcome("01_x", path, 3.0, None))
     assert (line.passed, line.problem) == (len(asked) - 1, f"no solution passes for {asked[0].number}")
-    line = examined(Outcome("01_x", path, 3.0, Failure(7, "ValueError: planted")))
+    line = pass_line(Outcome("01_x", path, 3.0, Failure(7, "ValueError: planted")))
     assert line.problem == "in cell [7]: ValueError: planted"
 
 
 def test_an_error_of_the_machine_is_not_ready_though_every_lesson_runs(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr("eigencourse.doctor.examine", lambda: iter([Finding("error", "games", "no ROM", "Reinstall.")]))
-    monkeypatch.setattr("eigencourse.doctor.course.rehearse", lambda *_: [Line("01_x", 1.0, 5, 5, "")])
+    monkeypatch.setattr("eigencourse.doctor.rehearse", lambda *_: [Line("01_x", 1.0, 5, 5, "")])
     assert main(["doctor", "--course", "--only", "01"]) == 1
     assert "1 of 1 ready" in capsys.readouterr().out
 
