@@ -53,6 +53,7 @@ MACHINERY = {
     "experiments.verdicts.": "verdicts of the experiment in evidence, on its own results",
     "eigencourse.cli.": "the command line, fuzzed as such below",
     "eigencourse.doctor": "takes nothing, or what the command line has checked",
+    "eigencourse.carry.": "eigenlib carry, below",
     "eigencourse.editions.": "eigenlib student, below",
     "eigencourse.report.figures.best_figure": "takes a notebook that nbformat has read",
     "eigencourse.ledger.claims": "takes nothing",
@@ -462,6 +463,7 @@ WORK = (
     "eigencourse.lessons.refresh",
     "eigencourse.readme.write",
     "eigencourse.readme.stale",
+    "eigencourse.carry.carry",
     "eigencourse.editions.write_editions",
     "eigencourse.grading.grade._Class._examined",
     "eigencourse.grading.marks.write",
@@ -510,6 +512,7 @@ COMMANDS = {  # option: (what it may be given, whether any word will do)
     "portable": {"--only": ("02", False), "--machines": ("own", False), "--jobs": ("2", False)},
     "readme": {},
     "student": {"--out": ("given/build", True)},
+    "carry": {},
     "grade": {
         "--csv": ("given/marks.csv", True),
         "--timeout": ("5", False),
@@ -539,6 +542,7 @@ COMMANDS = {  # option: (what it may be given, whether any word will do)
 }
 POSITIONAL = {
     "report": ["--only", "02"],
+    "carry": ["given/old.ipynb", "given/new.ipynb"],
     "grade": ["given/none.ipynb"],
     "experiment": ["atari_myopia"],
     "reference": ["control"],
