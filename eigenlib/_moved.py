@@ -23,6 +23,7 @@ MOVED = {
     "eigenlib.sampled_diffusion": "eigenlib.large.sampled_diffusion",
 }
 NAMES = {  # single names that went to another module, asked for by the module's `__getattr__`
+    "eigenlib.atari.options": {"wander": "eigenlib.atari.baselines.wander"},
     "eigenlib.experiments": {
         "MEASURES": "eigenlib.experiments.control.MEASURES",
         "SETTINGS": "eigenlib.experiments.control.TASKS",

@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 
 from eigenlib import _require
+from eigenlib.atari.baselines import KINDS
 from eigenlib.atari.metrics import CELL, distinct_ends, places
-from eigenlib.atari.options import KINDS
 
 # Okabe and Ito's colours, which colour-blind readers can tell apart; black and yellow are left out, as they vanish on screens.
 COLOURS = ("#d55e00", "#0072b2", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#7b3294", "#8c510a")

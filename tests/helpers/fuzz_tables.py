@@ -31,6 +31,7 @@ from eigenlib import (
     worlds,
 )
 from eigenlib.atari import (
+    baselines,
     dataset,
     emulator,
     films,
@@ -1019,8 +1020,8 @@ ATARI = {
         deep_options.eigenpurposes_from_rows,
         {"rows": rows_of(), "count": whole(2, 1, 6), "centre": flag(False)},
     ),
-    "atari.options.directions_of": (
-        deep_options.directions_of,
+    "atari.baselines.directions_of": (
+        baselines.directions_of,
         {
             "kind": choice("sr", "pca", "random"),
             "phi": rows_of(),
@@ -1031,7 +1032,7 @@ ATARI = {
         },
     ),
     "atari.options.both_signs": (deep_options.both_signs, {"vectors": rows_of()}),
-    "atari.options.untrained_copy": (deep_options.untrained_copy, {"network": a_network(), "seed": whole(0, 0)}),
+    "atari.baselines.untrained_copy": (baselines.untrained_copy, {"network": a_network(), "seed": whole(0, 0)}),
     "atari.options.follow_greedily": (
         deep_options.follow_greedily,
         {
@@ -1046,8 +1047,8 @@ ATARI = {
             "progress": flag(False),
         },
     ),
-    "atari.options.wander": (
-        deep_options.wander,
+    "atari.baselines.wander": (
+        baselines.wander,
         {"world": pixel_world(), "count": whole(2, 1, 10**6), "steps": whole(2, 1, 32_767), "rng": seed(False)},
     ),
     "atari.films.replay": (
