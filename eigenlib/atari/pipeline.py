@@ -149,15 +149,8 @@ def train_network(job: Job, processes: int = 1, progress: bool = True) -> traini
     if not (job.out / "data" / "about.json").is_file():
         raise FileNotFoundError(f"There is nothing to train on in {job.out}: first run {job.command('collect')}.")
     data = datasets.open_dataset(job.out / "data", verify=False)
-    return training.train(
-        data,
-        job.amounts.config,
-        job.out / "network",
-        device=job.device,
-        progress=progress,
-        threads=job.threads or "auto",
-        precision=job.precision,
-    )
+    ways: Any = {"device": job.device, "threads": job.threads or "auto", "precision": job.precision}
+    return training.train(data, job.amounts.config, job.out / "network", progress=progress, **ways)
 
 
 class Discovery(NamedTuple):
@@ -363,6 +356,10 @@ def _folder(game: str, preset: str, seed: int) -> Path:
 
 
 STEPS: dict[str, Any] = {
-    **{"collect": collect_data, "train": train_network, "discover": discover},
-    **{"show": show, "run": run_all, "ship": ship},
+    "collect": collect_data,
+    "train": train_network,
+    "discover": discover,
+    "show": show,
+    "run": run_all,
+    "ship": ship,
 }

@@ -16,8 +16,11 @@ from eigenlib.paths import CACHE
 SEEDS = range(3)
 SAMPLES, ROWS = 10_000, 5_000  # frames to learn from, and of the walk behind T
 KINDS: dict[str, tuple[bool, Any]] = {  # whether the network has learned, and which directions are taken of it
-    **{"sr": (True, "sr"), "pca": (True, "pca"), "random": (True, "random")},
-    **{"untrained": (False, "sr"), "untrained_pca": (False, "pca")},
+    "sr": (True, "sr"),
+    "pca": (True, "pca"),
+    "random": (True, "random"),
+    "untrained": (False, "sr"),
+    "untrained_pca": (False, "pca"),
 }
 SETTINGS = list(product(GAMES, SEEDS))
 

@@ -1152,18 +1152,6 @@ ATARI = {
             "start": thing(lambda: maze().save(), ("None",)),
         },
     ),
-    "atari.films.what_it_did": (
-        films.what_it_did,
-        {"did": found("actions", "positions", "goes", "stays", "deaths", "stops"), "option": whole(1, 0, 3)},
-    ),
-    "atari.films.trails": (
-        films.trails,
-        {
-            "positions": positions(rows=False),
-            "rooms": array(lambda: np.zeros(8, int), whole_too=True),
-            "lives": array(lambda: np.zeros(8, int), whole_too=True),
-        },
-    ),
     "plots.atari.summary_table": (
         showing.summary_table,
         {
@@ -1173,21 +1161,6 @@ ATARI = {
                 words=lambda: {"summary": "words"},
                 partial=lambda: {"summary": {key: {} for key in ABOUT["summary"]}},
             )
-        },
-    ),
-    "plots.atari.telling_options": (
-        showing.telling_options,
-        {
-            "ends": array(lambda: did()["ends"], finite=False),
-            "goes": array(lambda: did()["goes"]).without("complex"),
-            "most": whole(8, 0, 10**6),
-        },
-    ),
-    "plots.atari.density": (
-        showing.density,
-        {
-            "screen": array(lambda: SCREEN, rows=True, fine=("one column less",)),
-            "positions": positions(lambda: did()["positions"][:2], rows=True, empty=True).without("one column less"),
         },
     ),
     "plots.atari.draw_options": (

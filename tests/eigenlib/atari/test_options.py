@@ -568,14 +568,15 @@ def test_the_liveliest_rows_hold_no_death_and_no_end():
 def test_telling_options_end_in_different_places():
     ends = np.array([[0, 0, 1], [5, 5, 1], [90, 0, 1], [90, 0, 2], [50, 50, 1]], dtype=float)
     goes = np.array([True, True, True, True, False])
-    assert atari.telling_options(ends, goes) == [0, 2, 3]
-    assert atari.telling_options(ends, goes, most=2) == [0, 2]
+    assert atari._telling_options(ends, goes) == [0, 2, 3]
+    far = np.arange(12)[:, None] * [100, 0, 0]
+    assert atari._telling_options(far, np.ones(12, bool)) == list(range(8))  # one for each colour
 
 
 def test_stains_are_where_the_option_was_and_darkest_where_it_stayed():
     screen = np.full((210, 160, 3), 200, np.uint8)
     track = np.array([[[20, 20]] * 2 + [[100, 150]] * 30 + [[np.nan, np.nan]]])
-    picture = atari.density(screen, track)
+    picture = atari._density(screen, track)
     plain = picture[0, 0]
     changed = np.abs(picture - plain).sum(axis=2)
     assert changed[20, 20] > 0.05
