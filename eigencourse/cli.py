@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from eigenlib import __version__
+from eigenlib._extras import missing
 from eigenlib.experiments import EXPERIMENTS
 
 TIERS = ("quick", "paper")
@@ -71,7 +72,12 @@ def main(arguments: list[str] | None = None) -> int:
     except BrokenPipeError:  # the reader of our output, such as `| head`, has gone
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
-    except (ValueError, OSError) as problem:
+    except ModuleNotFoundError as problem:
+        if problem.name is None or problem.name.startswith("eigen"):
+            raise
+        print(f"eigenlib: {missing(problem.name.partition('.')[0])}", file=sys.stderr)
+        return 2
+    except (ValueError, OSError, ImportError) as problem:
         sentence = str(problem)
         if isinstance(problem, OSError) and problem.strerror and problem.filename is not None:
             sentence = f"The path {os.fsdecode(problem.filename)[:200]!r} cannot be used: {problem.strerror.lower()}."

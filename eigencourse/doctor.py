@@ -21,9 +21,10 @@ import nbformat
 
 from eigencourse import exercises
 from eigencourse.lessons import Lesson, Outcome, run_many
+from eigenlib._extras import needed
 from eigenlib.paths import ROOT
 
-GAMES = {
+_TITLES = {
     "bank_heist": "Bank Heist",
     "freeway": "Freeway",
     "montezuma_revenge": "Montezuma's Revenge",
@@ -48,6 +49,8 @@ def examine() -> Iterator[Finding]:
     for check in (_python, _packages, _device, _roms, _memory, _disk, _browser, _speed):
         try:
             yield check()
+        except ImportError as problem:
+            yield Finding("warning", check.__name__[1:], str(problem), "Lessons from 08 on need it.")
         except Exception as problem:
             yield Finding("error", check.__name__[1:], f"{type(problem).__name__}: {problem}", _ANEW)
 
@@ -73,12 +76,8 @@ def find_browser() -> str | None:
 
 def pins() -> dict[str, str]:
     """{package: version} as constraints.txt and pyproject.toml fix them."""
-    lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
-    pairs = [line.split("==") for line in lines if "==" in line and not line.startswith("#")]
-    torch = next(
-        line for line in (ROOT / "pyproject.toml").read_text(encoding="utf-8").splitlines() if '"torch==' in line
-    )
-    return {name.strip(): number.strip() for name, number in pairs} | {"torch": torch.split("==")[1].strip(' ",')}
+    text = "".join((ROOT / name).read_text(encoding="utf-8") for name in ("constraints.txt", "pyproject.toml"))
+    return dict(re.findall(r'^ *"?([\w.-]+)==([\w.]+)', text, flags=re.MULTILINE))
 
 
 def _python() -> Finding:
@@ -89,14 +88,15 @@ def _packages() -> Finding:
     # Of the pinned packages some belong to other platforms; only what we ask for by name must be here.
     if not (ROOT / "constraints.txt").is_file():
         return Finding("warning", "packages", "not compared: eigenlib was installed without its repository")
-    needed = {re.split(r"[^\w.-]", line)[0].lower() for line in requires("eigenlib") or []}
+    lines = [line for line in requires("eigenlib") or [] if "extra ==" not in line or "course" in line]
+    wanted = {re.split(r"[^\w.-]", line)[0].lower() for line in lines}
     missing, other = [], []
     for name, pinned in pins().items():
         try:
             if version(name).split("+")[0] != pinned:
                 other.append(f"{name} {version(name)} (pinned {pinned})")
         except PackageNotFoundError:
-            missing += [name] * (name.lower() in needed)
+            missing += [name] * (name.lower() in wanted)
     if missing:
         return Finding("error", "packages", f"missing: {', '.join(missing[:6])}", _ANEW)
     if other:
@@ -105,8 +105,7 @@ def _packages() -> Finding:
 
 
 def _device() -> Finding:
-    import torch
-
+    torch = needed("torch", "atari")
     kind = f"CPU only, {os.cpu_count()} cores (torch {torch.__version__}); enough for every lesson"
     if torch.cuda.is_available():
         kind = f"CUDA, {torch.cuda.get_device_name(0)} (torch {torch.__version__})"
@@ -116,18 +115,18 @@ def _device() -> Finding:
 
 
 def _roms() -> Finding:
-    from ale_py import ALEInterface, LoggerMode, roms
-
-    ALEInterface.setLoggerMode(LoggerMode.Error)
-    for rom in GAMES:
+    ale_py = needed("ale_py", "atari")
+    ALEInterface, roms = ale_py.ALEInterface, needed("ale_py.roms", "atari")
+    ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)
+    for rom in _TITLES:
         ale = ALEInterface()
         path = roms.get_rom_path(rom)
         if path is None:
-            return Finding("error", "games", f"ale-py has no ROM for {GAMES[rom]}", "Reinstall ale-py.")
+            return Finding("error", "games", f"ale-py has no ROM for {_TITLES[rom]}", "Reinstall ale-py.")
         ale.loadROM(path)
         if ale.getScreenRGB().shape != (210, 160, 3):
-            return Finding("error", "games", f"{GAMES[rom]} loads but shows no screen", "Reinstall ale-py.")
-    return Finding("ok", "games", f"{', '.join(GAMES.values())} load")
+            return Finding("error", "games", f"{_TITLES[rom]} loads but shows no screen", "Reinstall ale-py.")
+    return Finding("ok", "games", f"{', '.join(_TITLES.values())} load")
 
 
 def _memory() -> Finding:

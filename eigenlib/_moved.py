@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 import warnings
+from collections.abc import Callable
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
@@ -24,6 +25,11 @@ MOVED = {
 }
 NAMES = {  # single names that went to another module, asked for by the module's `__getattr__`
     "eigenlib.atari.options": {"wander": "eigenlib.atari.baselines.wander"},
+    "eigenlib.eigenpurposes": {
+        name: f"eigenlib.comparing.{name}"
+        for name in ("alignment", "eigenspaces", "match_signs", "principal_cosines", "residuals", "rotated")
+    }
+    | {"fix_signs": "eigenlib.canonical.fix_signs"},
     "eigenlib.experiments": {
         "MEASURES": "eigenlib.experiments.control.MEASURES",
         "SETTINGS": "eigenlib.experiments.control.TASKS",
@@ -34,6 +40,12 @@ NAMES = {  # single names that went to another module, asked for by the module's
         "UPDATES": "eigenlib.experiments.atari_normalisation.UPDATES",
         "predictions": "eigenlib.atari.metrics.predicted_frames",
     },
+    "eigenlib.gridworld": {
+        "big_rooms": "eigenlib.large.rooms.big_rooms",
+        "with_valve": "eigenlib.one_way.with_valve",
+    },
+    "eigenlib.representation": {"relative_error": "eigenlib.comparing.relative_error"},
+    "eigenlib.worlds": {"FiniteWorld": "eigenlib.finite_world.FiniteWorld"},
 }
 
 
@@ -57,6 +69,11 @@ def name_of(module: str, name: str) -> object:
     warnings.warn(f"{module}.{name} is now {new}; the old name still works.", DeprecationWarning, stacklevel=3)
     where, _, known = new.rpartition(".")
     return getattr(importlib.import_module(where), known)
+
+
+def names_of(module: str) -> Callable[[str], object]:
+    """The `__getattr__` of a module from which names have gone."""
+    return lambda name: name_of(module, name)
 
 
 def install() -> None:

@@ -76,11 +76,12 @@ MACHINERY = {
     "storage.whole_folder": "takes a path that was checked",
     "storage.write_description": "takes a path that was checked",
     "eigencourse.report.": "eigenlib report, below",
+    "canonical.canonical": "takes what a solver returned to extract_eigenpurposes",
+    "large.factors.": "takes matrices that the library has built",
     "large.spectrum.": "extract_eigenpurposes and sr_eigenpurposes, which have checked all",
-    "diffusion.require_cost": "is itself a refusal",
+    "diffusion.require_conventions": "is itself a refusal",
     "plots.require_map": "is itself a refusal",
     "gridworld.GridWorld.outcomes": "takes nothing",
-    "gridworld.map_names": "takes nothing",
     "atari.dataset.": "see collect, play and open_dataset, which have entries",
     "atari.emulator.Emulator.": "takes nothing",
     "atari.emulator.windows": "takes the height and width of ALE's screen",
@@ -124,7 +125,7 @@ RECORDS = {  # dataclasses that only the library fills in
     "atari.dataset.Dataset",
     "atari.pipeline.Job",
     "atari.runs.Run",
-    "eigenoptions.Option",  # fuzzed by what takes options
+    "options.Option",  # fuzzed by what takes options
 }
 
 

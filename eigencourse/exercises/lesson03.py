@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from eigencourse.exercises import Mistake, array, call, chains, close, exercise, recognise, scalar
-from eigenlib.eigenpurposes import principal_cosines
+from eigenlib.comparing import principal_cosines, relative_error
 from eigenlib.gridworld import GridWorld
-from eigenlib.representation import learn_successor_representation, relative_error, successor_representation
+from eigenlib.representation import learn_successor_representation, successor_representation
 
 
 @exercise(

@@ -10,7 +10,8 @@ from eigenlib import _require
 from eigenlib.atari.network import DeepSR
 from eigenlib.atari.options import Trajectories, eigenpurposes_from_rows, empty_log, note, visit
 from eigenlib.atari.pixels import PixelWorld, require_pixel_world
-from eigenlib.eigenpurposes import Eigenpurposes, fix_signs
+from eigenlib.canonical import fix_signs
+from eigenlib.eigenpurposes import Eigenpurposes
 
 # What is followed: the paper's directions, and three controls, of which the last is the same network before it learned.
 KINDS = {"sr": "eigenpurposes", "pca": "PCA of φ", "random": "random directions", "untrained": "untrained network"}

@@ -149,7 +149,7 @@ class Emulator:
     def frame(self) -> np.ndarray:
         """(84, 84) uint8: what the learner sees."""
         if self._frame is None:
-            from eigenlib.atari._kernels import shrink
+            from eigenlib._compiled.emulator import shrink
 
             (first, second), (height, width) = self._greys, self.screen_size
             shrink(first, second, *windows(height), *windows(width), self._changed, self._picture)
@@ -185,7 +185,7 @@ class Emulator:
 
     def _look(self, slot: int) -> None:
         """Take the emulator's present frame as one of the last two."""
-        from eigenlib.atari._kernels import translate
+        from eigenlib._compiled.emulator import translate
 
         self._frame = self._screen = None
         self.ale.getScreen(self._colours)

@@ -29,11 +29,13 @@ from tqdm.auto import tqdm
 from eigenlib import _moved, _require
 from eigenlib.atari.network import DeepSR
 from eigenlib.atari.pixels import PixelWorld, require_frames, require_pixel_world
-from eigenlib.eigenpurposes import Eigenpurposes, fix_signs
+from eigenlib.canonical import fix_signs
+from eigenlib.eigenpurposes import Eigenpurposes
 
 BATCH = 512  # frames in one forward pass
 MOST = 256  # sequences of actions that are all compared
 ZERO = 1e-5  # × |e·φ|: what float32 makes of equal numbers, and so no gain
+__getattr__ = _moved.names_of(__name__)
 
 
 class Trajectories(NamedTuple):
@@ -245,7 +247,3 @@ def note(world: PixelWorld, log: Trajectories, members: np.ndarray, t: int) -> N
         log.positions[members, t] = where
     log.rooms[members, t:] = -1 if room is None else room
     log.lives[members, t:] = world.lives
-
-
-def __getattr__(name: str) -> object:
-    return _moved.name_of(__name__, name)

@@ -13,7 +13,6 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from eigenlib import _require
-from eigenlib._require import require_generator, require_positive
 from eigenlib.gridworld import ACTIONS, MOVES, GridWorld
 from eigenlib.worlds import World, require_world
 
@@ -86,14 +85,14 @@ class PixelMaze:
 
     def __init__(self, world: GridWorld, seed: int | np.random.Generator | None = 0, steps: int = 100) -> None:
         require_world(world)
-        self.world, self.steps = world, require_positive(steps, "steps")
+        self.world, self.steps = world, _require.whole(steps, "steps", 1)
         require_drawable(world)
         self.name, self.n_actions = world.name or "own map", world.n_actions
         self.action_names = ACTIONS if self.n_actions == len(ACTIONS) else tuple(map(str, range(self.n_actions)))
         self.ways, self.upto = world.sampler
         self.frames = draw(world)  # (S, 84, 84)
         self.frames.flags.writeable = False  # frame() hands out views
-        self.rng = require_generator(seed)
+        self.rng = _require.generator(seed)
         self.reset()
 
     def seeded(self, seed: int) -> PixelMaze:

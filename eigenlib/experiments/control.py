@@ -42,7 +42,10 @@ TASKS = (
 # The stored experiments by name: the paper's, and the same with the two-step options of the authors' 2017 code.
 STORED: dict[str, Duration] = {"control": None, "control_2017": "2017"}
 _ARRAYS = ("mean", "half", "area", "optimal")
-_MODULES = ("gridworld", "representation", "eigenpurposes", "eigenoptions", "control", "_kernels", "_control_kernels")
+_MODULES = (
+    *("gridworld", "representation", "eigenpurposes", "canonical", "eigenoptions", "options", "control"),
+    *("_compiled/stream", "_compiled/representation", "_compiled/control"),
+)
 _SEEDS = "SeedSequence((seed, r)) for SR run r; (seed, start, goal, its episodes or 0, count, r) for its Q-learning"
 
 

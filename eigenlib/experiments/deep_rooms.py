@@ -35,7 +35,8 @@ from eigenlib.atari.network import DeepSR, Sizes, require_sizes
 from eigenlib.atari.options import features_and_rows
 from eigenlib.atari.pixels import PixelMaze
 from eigenlib.atari.training import Config, Run, export_weights, load_network, train
-from eigenlib.eigenpurposes import Eigenpurposes, fix_signs
+from eigenlib.canonical import fix_signs
+from eigenlib.eigenpurposes import Eigenpurposes
 from eigenlib.experiments._tasks import Arrays, Found, name_of
 from eigenlib.gridworld import GridWorld
 from eigenlib.paths import CACHE, PRETRAINED, REFERENCE

@@ -7,9 +7,11 @@ from hypothesis import strategies as st
 from worlds import worlds
 
 from eigenlib import eigenoptions
-from eigenlib.eigenoptions import Option, discover_eigenoptions, follow, learn_eigenoption, require_options
+from eigenlib.eigenoptions import Option, discover_eigenoptions, follow, learn_eigenoption
 from eigenlib.eigenpurposes import Eigenpurposes, extract_eigenpurposes
-from eigenlib.gridworld import GridWorld, big_rooms, map_names
+from eigenlib.gridworld import GridWorld, map_names
+from eigenlib.large.rooms import big_rooms
+from eigenlib.options import require_options
 from eigenlib.representation import laplacian, successor_representation
 
 UP, RIGHT, DOWN, LEFT = range(4)

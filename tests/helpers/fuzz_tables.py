@@ -18,18 +18,22 @@ from eigencourse import lessons as notebooks
 from eigencourse.grading import grade as grading
 from eigencourse.report import figures
 from eigenlib import (
+    canonical,
+    comparing,
     control,
     diffusion,
     eigenoptions,
     eigenpurposes,
     experiments,
-    gridworld,
+    finite_world,
+    one_way,
     plots,
     representation,
     storage,
     widgets,
     worlds,
 )
+from eigenlib import options as options_
 from eigenlib.atari import (
     baselines,
     dataset,
@@ -48,11 +52,11 @@ from eigenlib.atari import (
 from eigenlib.atari import network as networks
 from eigenlib.atari import options as deep_options
 from eigenlib.atari.network import DeepSR, Sizes
-from eigenlib.eigenoptions import Option
 from eigenlib.experiments import control as control_experiments
 from eigenlib.experiments import deep_rooms
 from eigenlib.gridworld import GridWorld
-from eigenlib.large import sampled_diffusion
+from eigenlib.large import rooms, sampled_diffusion
+from eigenlib.options import Option
 from eigenlib.paths import PRETRAINED, REFERENCE
 from eigenlib.plots import atari as showing
 from eigenlib.plots import deep as deep_plots
@@ -153,7 +157,7 @@ def method(table: type, name: str, make, **kinds: Kind):
 
 POLICY = np.full((S, 4), 0.25)
 TABLES_OF_T = np.stack([T] * 4)
-FINITE = worlds.FiniteWorld(TABLES_OF_T)
+FINITE = finite_world.FiniteWorld(TABLES_OF_T)
 
 TABULAR = {
     "representation.laplacian": (representation.laplacian, {"W": matrix(lambda: WORLD.adjacency(self_loops=True))}),
@@ -186,8 +190,8 @@ TABULAR = {
             ).also("None", "[1, 2, 3]", "generator")
         },
     ),
-    "representation.relative_error": (
-        representation.relative_error,
+    "comparing.relative_error": (
+        comparing.relative_error,
         {"estimate": array(lambda: PSI, fine=("one axis more",)), "exact": array(lambda: PSI)},
     ),
     "eigenpurposes.extract_eigenpurposes": (
@@ -210,8 +214,8 @@ TABULAR = {
             "progress": flag(False),
         },
     ),
-    "eigenpurposes.residuals": (
-        eigenpurposes.residuals,
+    "comparing.residuals": (
+        comparing.residuals,
         {
             "matrix": matrix(),
             "purposes": purposes(),
@@ -219,30 +223,30 @@ TABULAR = {
             "tolerance": real(1e-8, 0),
         },
     ),
-    "eigenpurposes.canonical_basis": (
-        eigenpurposes.canonical_basis,
+    "canonical.canonical_basis": (
+        canonical.canonical_basis,
         {"basis": vectors(rows=True, fine=("one column less",))},
     ),
-    "eigenpurposes.rotated": (
-        eigenpurposes.rotated,
+    "comparing.rotated": (
+        comparing.rotated,
         {"purposes": purposes().without("another"), "rng": seed(), "tolerance": real(1e-8, 0)},
     ),
-    "eigenpurposes.fix_signs": (eigenpurposes.fix_signs, {"vectors": vectors(rows=True, fine=("one column less",))}),
-    "eigenpurposes.match_signs": (eigenpurposes.match_signs, {"vectors": vectors(), "reference": vectors()}),
-    "eigenpurposes.eigenspaces": (
-        eigenpurposes.eigenspaces,
+    "canonical.fix_signs": (canonical.fix_signs, {"vectors": vectors(rows=True, fine=("one column less",))}),
+    "comparing.match_signs": (comparing.match_signs, {"vectors": vectors(), "reference": vectors()}),
+    "comparing.eigenspaces": (
+        comparing.eigenspaces,
         {"values": array(lambda: PURPOSES.values, rows=True, fine=("[1, 2, 3]",)), "tolerance": real(1e-8, 0)},
     ),
-    "eigenpurposes.alignment": (
-        eigenpurposes.alignment,
+    "comparing.alignment": (
+        comparing.alignment,
         {
             "vectors": vectors(fine=("one column less",)).refusing(zero=lambda: np.zeros((S, 3))),
             "exact": purposes(),
             "tolerance": real(1e-8, 0),
         },
     ),
-    "eigenpurposes.principal_cosines": (
-        eigenpurposes.principal_cosines,
+    "comparing.principal_cosines": (
+        comparing.principal_cosines,
         {
             "vectors": vectors(fine=("one column less",)).refusing(zero=lambda: np.zeros((S, 3))),
             "others": vectors(fine=("one column less",)).refusing(zero=lambda: np.zeros((S, 3))),
@@ -262,8 +266,8 @@ TABULAR = {
             "gamma": gamma(),
         },
     ),
-    "eigenoptions.follow": (
-        eigenoptions.follow,
+    "options.follow": (
+        options_.follow,
         {
             "world": world(),
             "option": thing(lambda: OPTIONS[0], list=lambda: [OPTIONS[0]], other=lambda: STRANGE[0]),
@@ -272,12 +276,12 @@ TABULAR = {
             "rng": seed(),
         },
     ),
-    "eigenoptions.subgoal_option": (eigenoptions.subgoal_option, {"world": world(), "goal": state()}),
-    "eigenoptions.random_subgoal_options": (
-        eigenoptions.random_subgoal_options,
+    "options.subgoal_option": (options_.subgoal_option, {"world": world(), "goal": state()}),
+    "options.random_subgoal_options": (
+        options_.random_subgoal_options,
         {"world": world(), "count": whole(2), "rng": seed()},
     ),
-    "eigenoptions.require_options": (eigenoptions.require_options, {"world": world(), "options": options()}),
+    "options.require_options": (options_.require_options, {"world": world(), "options": options()}),
     "diffusion.diffusion_time": (
         diffusion.diffusion_time,
         {
@@ -332,17 +336,6 @@ TABULAR = {
             "option_duration": whole(3, none=True).also(**{"2017": "2017"}),
         },
     ),
-    "control.evaluate_greedy": (
-        control.evaluate_greedy,
-        {
-            "world": world(),
-            "q": array(lambda: np.zeros((S, 4)), fine=("one axis more", "with ∞")),
-            "start": place(0),
-            "goal": place(5),
-            "gamma": gamma(),
-            "steps": whole(7),
-        },
-    ),
     "control.optimal_return": (
         control.optimal_return,
         {"world": world(), "start": place(0), "goal": place(5), "gamma": gamma(), "steps": whole(7)},
@@ -381,8 +374,8 @@ TABULAR = {
         policy=array(lambda: POLICY, fine=("None",)),
     ),
     "worlds.require_world": (worlds.require_world, {"world": world()}),
-    "worlds.FiniteWorld": (
-        worlds.FiniteWorld,
+    "finite_world.FiniteWorld": (
+        finite_world.FiniteWorld,
         {
             "probabilities": thing(
                 lambda: TABLES_OF_T,
@@ -396,8 +389,8 @@ TABULAR = {
             "name": text(),
         },
     ),
-    "worlds.FiniteWorld.from_gymnasium": (
-        worlds.FiniteWorld.from_gymnasium,
+    "finite_world.FiniteWorld.from_gymnasium": (
+        finite_world.FiniteWorld.from_gymnasium,
         {
             "env": thing(
                 lambda: SimpleNamespace(P={0: {0: [(1.0, 1, 0.0, True)]}, 1: {0: [(1.0, 1, 0.0, True)]}}),
@@ -409,11 +402,11 @@ TABULAR = {
             "restart": flag(False).without("True"),
         },
     ),
-    "gridworld.big_rooms": (
-        gridworld.big_rooms,
+    "large.rooms.big_rooms": (
+        rooms.big_rooms,
         {"rooms": whole(2), "size": whole(2), "seed": seed(), "loops": real(0.1, 0, 1), "slip": real(0.0, 0, 1)},
     ),
-    "gridworld.with_valve": (gridworld.with_valve, {"world": world()}),
+    "one_way.with_valve": (one_way.with_valve, {"world": world()}),
 }
 
 # --- pictures -----------------------------------------------------------------------------------------------------------
@@ -996,7 +989,7 @@ ATARI = {
         {
             "world": pixel_world(),
             "rows": whole(5, 2, 10**9),
-            "rng": seed(False),
+            "rng": seed(),
             "episode_steps": whole(3, none=True),
             "one_room": flag(True),
         },
@@ -1049,7 +1042,7 @@ ATARI = {
     ),
     "atari.baselines.wander": (
         baselines.wander,
-        {"world": pixel_world(), "count": whole(2, 1, 10**6), "steps": whole(2, 1, 32_767), "rng": seed(False)},
+        {"world": pixel_world(), "count": whole(2, 1, 10**6), "steps": whole(2, 1, 32_767), "rng": seed()},
     ),
     "atari.films.replay": (
         films.replay,

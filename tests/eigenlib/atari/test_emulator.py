@@ -8,7 +8,7 @@ from ale_py import ALEInterface, LoggerMode, roms
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eigenlib.atari._kernels import shrink
+from eigenlib._compiled.emulator import shrink
 from eigenlib.atari.emulator import Emulator, windows
 from eigenlib.atari.games import FLASHES, LOCKED, game_name
 
