@@ -24,6 +24,7 @@ MOVED = {
     "eigenlib.sampled_diffusion": "eigenlib.large.sampled_diffusion",
 }
 NAMES = {  # single names that went to another module, asked for by the module's `__getattr__`
+    "eigenlib.atari.options": {"wander": "eigenlib.atari.baselines.wander"},
     "eigenlib.eigenpurposes": {
         name: f"eigenlib.comparing.{name}"
         for name in ("alignment", "eigenspaces", "match_signs", "principal_cosines", "residuals", "rotated")

@@ -92,6 +92,8 @@ MACHINERY = {
     "atari.metrics.predicted": "takes what predicted_frames and prediction_errors have checked",
     "atari.metrics.require_dataset": "is itself a refusal",
     "atari.network.DeepSR.layers": "takes nothing",
+    "atari.options.empty_log": "takes what follow_greedily and wander have checked",
+    "atari.options.note": "takes what follow_greedily and wander have checked",
     "atari.options.plans": "takes what follow_greedily has checked",
     "atari.options.visit": "takes a world that was checked; a start reaches it by follow_greedily",
     "atari.pipeline.": "eigenlib atari, below; prepare, which checks a job, has its entry",
