@@ -11,6 +11,9 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 
 MOVED = {
+    "eigenlib.atari.games": "eigenlib.atari.emulator",
+    "eigenlib.atari.machine": "eigenlib.atari.device",
+    "eigenlib.atari.runs": "eigenlib.atari.training",
     "eigenlib.atari.showing": "eigenlib.plots.atari",
     "eigenlib.atari.discovery": "eigenlib.atari.pipeline",
     "eigenlib.atari.studies": "eigenlib.experiments",

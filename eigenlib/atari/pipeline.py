@@ -33,9 +33,8 @@ from eigenlib import _require, storage
 from eigenlib.atari import baselines, metrics, options, pretrained, training
 from eigenlib.atari import dataset as datasets
 from eigenlib.atari.baselines import KINDS
-from eigenlib.atari.emulator import Emulator
-from eigenlib.atari.games import game_name
-from eigenlib.atari.runs import exported
+from eigenlib.atari.device import choose_device
+from eigenlib.atari.emulator import Emulator, game_name
 from eigenlib.atari.training import Config
 from eigenlib.paths import CACHE, PRETRAINED
 
@@ -82,7 +81,7 @@ class Job:
     def trained(self) -> training.Run:
         """The network of this job, if its training is finished."""
         if (self.out / "network" / "run.json").is_file():
-            run = training.load_run(self.out / "network", str(training.choose_device(self.device)))
+            run = training.load_run(self.out / "network", str(choose_device(self.device)))
             if run.finished:
                 return run
         raise FileNotFoundError(f"There is no trained network in {self.out}: first run {self.command('train')}.")
@@ -128,7 +127,7 @@ def prepare(
             raise ValueError(f"There is no amount {name!r}; there are {', '.join(_LEAST)} and the entries of Config.")
     chosen = PRESETS[preset]._replace(**{name: changed[name] for name in set(changed) - learning})
     config = replace(chosen.config, seed=seed, **{name: changed[name] for name in learning})
-    training.choose_device(device)
+    choose_device(device)
     _require.choice(precision, "precision", training.PRECISIONS)
     if threads is not None:
         threads = _require.whole(threads, "threads", 1, 1024)
@@ -322,7 +321,7 @@ def ship(job: Job, processes: int = 1, destination: Path | str = PRETRAINED) -> 
     for kind in KINDS:
         left_out = {"potentials", "gains"} | ({"vectors"} if kind != "sr" else set())
         arrays |= {f"{kind}.{name}": array for name, array in found.kinds[kind].items() if name not in left_out}
-    size = sum(tensor.nbytes for tensor in exported(run.network).values())
+    size = sum(tensor.nbytes for tensor in training.exported(run.network).values())
     if size > LIMIT:
         raise ValueError(
             f"These weights take {size / 1e6:.1f} MB, more than the {LIMIT / 1e6:.0f} MB that may be shipped."

@@ -80,10 +80,9 @@ import numpy as np
 from eigenlib import storage
 from eigenlib.atari import baselines, metrics, options, training
 from eigenlib.atari.dataset import Dataset, collect
-from eigenlib.atari.emulator import Emulator
-from eigenlib.atari.games import GAMES
+from eigenlib.atari.emulator import GAMES, Emulator
 from eigenlib.atari.network import DeepSR
-from eigenlib.atari.runs import Config, load_network
+from eigenlib.atari.training import Config, load_network
 from eigenlib.experiments import _atari_measures as measures
 from eigenlib.experiments._tasks import Arrays, Found, name_of, task
 from eigenlib.experiments.verdicts import FAILS, SMALL, Verdict, combined, judged

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from eigenlib.atari import baselines, machine, metrics, options, pipeline, training
+from eigenlib.atari import baselines, device, metrics, options, pipeline, training
 from eigenlib.atari.dataset import collect
-from eigenlib.atari.games import GAMES
+from eigenlib.atari.emulator import GAMES
 from eigenlib.experiments._tasks import Arrays, Found
 from eigenlib.paths import CACHE
 
@@ -32,7 +32,7 @@ def run(setting: tuple[str, int]) -> Found:
     job = pipeline.prepare(game, "quick", seed=seed, out=out, samples=SAMPLES, rows=ROWS, purposes=20)
     data = pipeline.collect_data(job, progress=False)
     walk = collect(game, job.amounts.rows, out / "walk", seed=seed + pipeline.WALK, progress=False)
-    with machine.threads(1):
+    with device.threads(1):
         network = training.train(data, job.amounts.config, out / "network", progress=False, threads=1).network
         errors = metrics.prediction_errors(network, walk, walk.transitions[:2000], job.world().screen_size)
         fresh = baselines.untrained_copy(network, seed)

@@ -37,16 +37,14 @@ from eigenlib import options as options_
 from eigenlib.atari import (
     baselines,
     dataset,
+    device,
     emulator,
     films,
-    games,
     learning,
-    machine,
     metrics,
     pipeline,
     pixels,
     pretrained,
-    runs,
     training,
 )
 from eigenlib.atari import network as networks
@@ -757,12 +755,12 @@ def stored_run() -> Path:
 
 @cache
 def exported() -> Path:
-    runs.export_weights(runs.load_run(stored_run()), SCRATCH / "network")
+    training.export_weights(training.load_run(stored_run()), SCRATCH / "network")
     return SCRATCH / "network"
 
 
-def config(**changed) -> runs.Config:
-    return runs.Config(**({"sizes": SIZE, "passes": 0, "batch": 4} | changed))
+def config(**changed) -> training.Config:
+    return training.Config(**({"sizes": SIZE, "passes": 0, "batch": 4} | changed))
 
 
 def a_network() -> Kind:
@@ -877,7 +875,7 @@ def config_kinds() -> dict[str, Kind]:
 
 
 def held_threads(count):
-    with machine.threads(count):
+    with device.threads(count):
         return torch.get_num_threads()
 
 
@@ -898,7 +896,7 @@ ABOUT = {
 }
 
 ATARI = {
-    "atari.games.game_name": (games.game_name, {"text": text("Freeway", ())}),
+    "atari.emulator.game_name": (emulator.game_name, {"text": text("Freeway", ())}),
     "atari.emulator.Emulator": (
         emulator.Emulator,
         {
@@ -1195,22 +1193,22 @@ ATARI = {
         },
     ),
     "atari.pretrained.liveliest": (pretrained.liveliest, {"walk": thing(data), "count": whole(3, 1, ROWS - 1)}),
-    "atari.runs.Config": (runs.Config, config_kinds()),
-    "atari.runs.load_run": (
-        runs.load_run,
+    "atari.training.Config": (training.Config, config_kinds()),
+    "atari.training.load_run": (
+        training.load_run,
         {
             "folder": path(stored_run, missing=lambda: SCRATCH / "nothing", file=lambda: stored_data() / "about.json"),
             "device": device_kind(),
         },
     ),
-    "atari.runs.load_network": (
-        runs.load_network,
+    "atari.training.load_network": (
+        training.load_network,
         {"path": path(exported, missing=lambda: SCRATCH / "nothing"), "device": device_kind()},
     ),
-    "atari.runs.export_weights": (
-        runs.export_weights,
+    "atari.training.export_weights": (
+        training.export_weights,
         {
-            "run": thing(lambda: runs.load_run(stored_run()), network=network),
+            "run": thing(lambda: training.load_run(stored_run()), network=network),
             "path": path(lambda: SCRATCH / "again", folder=lambda: SCRATCH / "network.json" / "below").without(
                 "'nonsense'"
             ),
@@ -1262,8 +1260,8 @@ ATARI = {
             "until": whole(10**6, none=True),
         },
     ),
-    "atari.machine.choose_device": (machine.choose_device, {"name": device_kind()}),
-    "atari.machine.threads": (held_threads, {"count": whole(1, 1, 1024, none=True)}),
+    "atari.device.choose_device": (device.choose_device, {"name": device_kind()}),
+    "atari.device.threads": (held_threads, {"count": whole(1, 1, 1024, none=True)}),
     "atari.pipeline.prepare": (
         pipeline.prepare,
         {
