@@ -88,7 +88,9 @@ def main(arguments: list[str] | None = None) -> int:
 def _require_values(options: dict[str, Any]) -> None:
     """What no option may be: a number that is none or too small, text that no file can have for a name."""
     for name, value in options.items():
-        option = name if name in ("step", "game", "name", "submissions") else f"--{name.replace('_', '-')}"
+        option = (
+            name if name in ("step", "game", "name", "submissions", "old", "new") else f"--{name.replace('_', '-')}"
+        )
         if name in ("jobs", "processes", "threads") and isinstance(value, int) and value < 1:
             raise UsageProblem(f"{option} must be at least 1, got {value}.")
         for one in value if isinstance(value, list) else [value]:
@@ -219,6 +221,18 @@ def _student(options: Namespace) -> int:
 
     for folder in write_editions(Path(options.out)):
         print(f"Written: {folder}")
+    return 0
+
+
+@command(
+    ("old", {"metavar": "OLD", "help": "where your answers are"}),
+    ("new", {"metavar": "NEW", "help": "the new edition's notebook or folder, in which the blanks are filled"}),
+)
+def _carry(options: Namespace) -> int:
+    """Take your answers from an old notebook, or a folder, into a new edition."""
+    from eigencourse.carry import carry
+
+    print(*carry(options.old, options.new), sep="\n")
     return 0
 
 

@@ -31,6 +31,7 @@ NAMES = {  # single names that went to another module, asked for by the module's
         name: f"eigenlib.atari.batches.{name}"
         for name in ("FeatureBatches", "FrameBatches", "bootstraps", "image_statistics")
     },
+    "eigenlib.atari.options": {"wander": "eigenlib.atari.baselines.wander"},
     "eigenlib.eigenpurposes": {
         name: f"eigenlib.comparing.{name}"
         for name in ("alignment", "eigenspaces", "match_signs", "principal_cosines", "residuals", "rotated")

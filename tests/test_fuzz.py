@@ -52,6 +52,7 @@ MACHINERY = {
     "experiments.verdicts.": "verdicts of the experiment in evidence, on its own results",
     "eigencourse.cli.": "the command line, fuzzed as such below",
     "eigencourse.doctor": "takes nothing, or what the command line has checked",
+    "eigencourse.carry.": "eigenlib carry, below",
     "eigencourse.editions.": "eigenlib student, below",
     "eigencourse.report.figures.best_figure": "takes a notebook that nbformat has read",
     "eigencourse.ledger.claims": "takes nothing",
@@ -90,6 +91,8 @@ MACHINERY = {
     "atari.metrics.places": "is itself a refusal",
     "atari.metrics.predicted": "takes what predicted_frames and prediction_errors have checked",
     "atari.network.DeepSR.layers": "takes nothing",
+    "atari.options.empty_log": "takes what follow_greedily and wander have checked",
+    "atari.options.note": "takes what follow_greedily and wander have checked",
     "atari.options.plans": "takes what follow_greedily has checked",
     "atari.options.visit": "takes a world that was checked; a start reaches it by follow_greedily",
     "atari.pipeline.": "eigenlib atari, below; prepare, which checks a job, has its entry",
@@ -461,6 +464,7 @@ WORK = (
     "eigencourse.lessons.refresh",
     "eigencourse.readme.write",
     "eigencourse.readme.stale",
+    "eigencourse.carry.carry",
     "eigencourse.editions.write_editions",
     "eigencourse.grading.grade._Class._examined",
     "eigencourse.grading.marks.write",
@@ -509,6 +513,7 @@ COMMANDS = {  # option: (what it may be given, whether any word will do)
     "portable": {"--only": ("02", False), "--machines": ("own", False), "--jobs": ("2", False)},
     "readme": {},
     "student": {"--out": ("given/build", True)},
+    "carry": {},
     "grade": {
         "--csv": ("given/marks.csv", True),
         "--timeout": ("5", False),
@@ -538,6 +543,7 @@ COMMANDS = {  # option: (what it may be given, whether any word will do)
 }
 POSITIONAL = {
     "report": ["--only", "02"],
+    "carry": ["given/old.ipynb", "given/new.ipynb"],
     "grade": ["given/none.ipynb"],
     "experiment": ["atari_myopia"],
     "reference": ["control"],

@@ -10,7 +10,7 @@ a step that was killed goes on where it stopped.
     options.png  where the options went                 show
 
 Discovery is done four times over, once with the paper's directions and three times with directions that a sceptic would try
-(options.KINDS). Options are followed in batches of directions; each finished batch is stored until all are done. What
+(baselines.KINDS). Options are followed in batches of directions; each finished batch is stored until all are done. What
 lessons need of a finished job is shipped to data/pretrained:
 
     GAME.safetensors, GAME.json         the network in float16, and how it was trained
@@ -30,11 +30,11 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from eigenlib import _require, storage
+from eigenlib.atari import baselines, metrics, options, pretrained, training
 from eigenlib.atari import dataset as datasets
-from eigenlib.atari import metrics, options, pretrained, training
+from eigenlib.atari.baselines import KINDS
 from eigenlib.atari.device import choose_device
 from eigenlib.atari.emulator import Emulator, game_name
-from eigenlib.atari.options import KINDS
 from eigenlib.atari.training import Config
 from eigenlib.paths import CACHE, PRETRAINED
 
@@ -148,15 +148,8 @@ def train_network(job: Job, processes: int = 1, progress: bool = True) -> traini
     if not (job.out / "data" / "about.json").is_file():
         raise FileNotFoundError(f"There is nothing to train on in {job.out}: first run {job.command('collect')}.")
     data = datasets.open_dataset(job.out / "data", verify=False)
-    return training.train(
-        data,
-        job.amounts.config,
-        job.out / "network",
-        device=job.device,
-        progress=progress,
-        threads=job.threads or "auto",
-        precision=job.precision,
-    )
+    ways: Any = {"device": job.device, "threads": job.threads or "auto", "precision": job.precision}
+    return training.train(data, job.amounts.config, job.out / "network", progress=progress, **ways)
 
 
 class Discovery(NamedTuple):
@@ -205,7 +198,7 @@ def _discover(
     summary: dict[str, Any] = {}
     ways: Any = {"reward": made_from["reward"], "depth": made_from["depth"], "progress": progress}
     for kind in KINDS:
-        network = run.network if kind != "untrained" else options.untrained_copy(run.network, run.config.seed)
+        network = run.network if kind != "untrained" else baselines.untrained_copy(run.network, run.config.seed)
         part = path.with_name(f"{path.name}-{kind}")
         found = _stored(part, made_from)
         if found is None:
@@ -259,7 +252,7 @@ def read_discovery(path: Path) -> Discovery:
 def _directions(kind: str, phi, psi, positions: np.ndarray, job: Job, centre: bool) -> dict[str, np.ndarray]:
     """Directions of one kind and how far their potential e·φ is a matter of the avatar's place; phi, psi: (N, F)."""
     which: Any = "sr" if kind == "untrained" else kind
-    values, vectors = options.directions_of(which, phi, psi, job.amounts.purposes, centre, job.seed)
+    values, vectors = baselines.directions_of(which, phi, psi, job.amounts.purposes, centre, job.seed)
     found = {"values": values, "vectors": vectors.astype(np.float32)}
     if not np.isfinite(positions).all(axis=1).any():
         return found | {"r8": np.full(len(values), np.nan), "big_basin": np.full(2 * len(values), np.nan)}
@@ -362,6 +355,10 @@ def _folder(game: str, preset: str, seed: int) -> Path:
 
 
 STEPS: dict[str, Any] = {
-    **{"collect": collect_data, "train": train_network, "discover": discover},
-    **{"show": show, "run": run_all, "ship": ship},
+    "collect": collect_data,
+    "train": train_network,
+    "discover": discover,
+    "show": show,
+    "run": run_all,
+    "ship": ship,
 }

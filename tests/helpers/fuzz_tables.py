@@ -35,6 +35,7 @@ from eigenlib import (
 )
 from eigenlib import options as options_
 from eigenlib.atari import (
+    baselines,
     batches,
     dataset,
     device,
@@ -1011,8 +1012,8 @@ ATARI = {
         deep_options.eigenpurposes_from_rows,
         {"rows": rows_of(), "count": whole(2, 1, 6), "centre": flag(False)},
     ),
-    "atari.options.directions_of": (
-        deep_options.directions_of,
+    "atari.baselines.directions_of": (
+        baselines.directions_of,
         {
             "kind": choice("sr", "pca", "random"),
             "phi": rows_of(),
@@ -1023,7 +1024,7 @@ ATARI = {
         },
     ),
     "atari.options.both_signs": (deep_options.both_signs, {"vectors": rows_of()}),
-    "atari.options.untrained_copy": (deep_options.untrained_copy, {"network": a_network(), "seed": whole(0, 0)}),
+    "atari.baselines.untrained_copy": (baselines.untrained_copy, {"network": a_network(), "seed": whole(0, 0)}),
     "atari.options.follow_greedily": (
         deep_options.follow_greedily,
         {
@@ -1038,8 +1039,8 @@ ATARI = {
             "progress": flag(False),
         },
     ),
-    "atari.options.wander": (
-        deep_options.wander,
+    "atari.baselines.wander": (
+        baselines.wander,
         {"world": pixel_world(), "count": whole(2, 1, 10**6), "steps": whole(2, 1, 32_767), "rng": seed()},
     ),
     "atari.films.replay": (
@@ -1143,18 +1144,6 @@ ATARI = {
             "start": thing(lambda: maze().save(), ("None",)),
         },
     ),
-    "atari.films.what_it_did": (
-        films.what_it_did,
-        {"did": found("actions", "positions", "goes", "stays", "deaths", "stops"), "option": whole(1, 0, 3)},
-    ),
-    "atari.films.trails": (
-        films.trails,
-        {
-            "positions": positions(rows=False),
-            "rooms": array(lambda: np.zeros(8, int), whole_too=True),
-            "lives": array(lambda: np.zeros(8, int), whole_too=True),
-        },
-    ),
     "plots.atari.summary_table": (
         showing.summary_table,
         {
@@ -1164,21 +1153,6 @@ ATARI = {
                 words=lambda: {"summary": "words"},
                 partial=lambda: {"summary": {key: {} for key in ABOUT["summary"]}},
             )
-        },
-    ),
-    "plots.atari.telling_options": (
-        showing.telling_options,
-        {
-            "ends": array(lambda: did()["ends"], finite=False),
-            "goes": array(lambda: did()["goes"]).without("complex"),
-            "most": whole(8, 0, 10**6),
-        },
-    ),
-    "plots.atari.density": (
-        showing.density,
-        {
-            "screen": array(lambda: SCREEN, rows=True, fine=("one column less",)),
-            "positions": positions(lambda: did()["positions"][:2], rows=True, empty=True).without("one column less"),
         },
     ),
     "plots.atari.draw_options": (
