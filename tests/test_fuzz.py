@@ -59,7 +59,8 @@ MACHINERY = {
     "eigencourse.ledger.collect": "takes a notebook that nbformat has read",
     "eigencourse.ledger.measured": "takes an entry of ours",
     "eigencourse.ledger.summary": "takes entries of ours",
-    "plots.explorers.Screen.png": "takes nothing",
+    "widgets.Explorer": "what all explorers are: each has its entry",
+    "widgets.Pictured": "what all explorers are: each has its entry",
     "eigencourse.grading.marks.": "takes a path that was checked, and rows of ours; eigenlib grade, below",
     "eigencourse.lessons.": "eigenlib report, notebooks and doctor, below; what users call, lessons, has its entry",
     "eigencourse.portable.": "eigenlib portable, below",
@@ -140,6 +141,8 @@ def public() -> dict[str, list[str]]:
             continue
         for name, thing in vars(import_module(module.name)).items():
             if name.startswith("_") or getattr(thing, "__module__", None) != module.name:
+                continue
+            if getattr(thing, "__name__", name) != name:  # a second name of something that is known by its first
                 continue
             known = ".".join((*parts, name))
             if inspect.isclass(thing):

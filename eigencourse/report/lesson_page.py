@@ -120,6 +120,13 @@ def _cells(notebook) -> str:
     return exporter.from_notebook_node(notebook)[0]
 
 
+def widget_json(state) -> str:
+    """What site.js needs of an anywidget's state to run it without a kernel, as JSON that may stand inside a page."""
+    kept = {name: value for name, value in state.items() if name == "_esm" or not name.startswith("_")}
+    kept = {name: value for name, value in kept.items() if name not in ("layout", "tooltip", "tabbable")}
+    return json.dumps(kept).replace("<", "\\u003c")
+
+
 def _without_kernel(output, models) -> list:
     """An output as it can be shown where no kernel runs."""
     view = output.get("data", {}).pop(WIDGET_VIEW, None)
@@ -128,11 +135,9 @@ def _without_kernel(output, models) -> list:
         return [output]
     state = models.get((view or {}).get("model_id"), {}).get("state", {})
     if "_esm" in state:
-        kept = {name: value for name, value in state.items() if name == "_esm" or not name.startswith("_")}
-        saved = json.dumps(kept).replace("<", "\\u003c")
         alt = html.escape(output.metadata["image/png"]["alt"])
         still = f'<noscript><img src="data:image/png;base64,{output.data["image/png"]}" alt="{alt}"></noscript>'
-        living = f'<div class="anywidget"><script type="application/json">{saved}</script>{still}</div>'
+        living = f'<div class="anywidget"><script type="application/json">{widget_json(state)}</script>{still}</div>'
         return [nbformat.v4.new_output("display_data", data={"text/html": living})]
     caption = f'<p class="explorer">Explorer, drawn at {html.escape(settings)}. Open the notebook to move it.</p>'
     return [output, nbformat.v4.new_output("display_data", data={"text/html": caption})]

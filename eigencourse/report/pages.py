@@ -16,7 +16,7 @@ import nbformat
 from eigencourse import ledger
 from eigencourse.exercises import all_exercises
 from eigencourse.report.figures import best_figure
-from eigencourse.report.lesson_page import LessonPage, lesson_page, plain
+from eigencourse.report.lesson_page import LessonPage, lesson_page, plain, widget_json
 from eigencourse.lessons import Lesson, Outcome
 from eigencourse.paths import STATIC, TEMPLATES
 
@@ -43,11 +43,21 @@ def render(site: Path, course: list[Lesson], outcomes: Iterable[Outcome], parame
         "counts": {verdict: sum(row["verdict"] == verdict for row in claims) for verdict in ledger.VERDICTS},
         "measured": ledger.measured,
         "duration": duration,
+        "maze": _living_maze(),
     }
     _assets(site, order, pages, claims)
     common["figures"] = _figures(site, order, executed)
     common["exercises"] = {lesson.name: all_exercises(lesson.number) for lesson in course}
     _pages(site, order, pages, common)
+
+
+def _living_maze() -> str:
+    """The first page's maze as site.js starts it: the state of a widget, as JSON that may stand in a page."""
+    from eigenlib.gridworld import GridWorld
+    from eigenlib.widgets import MazeEditor
+
+    state = MazeEditor(GridWorld.named("four_rooms"), story=True).get_state()
+    return widget_json(state | {"share": True})
 
 
 def duration(seconds: float) -> str:

@@ -2,8 +2,7 @@
 
 One look for the whole course: signed quantities on a zero-centred red–blue map, counts on a sequential one, walls in a grey
 that is in neither, one colour a method. `show` puts a figure into a notebook with alt text, for readers who listen and
-for the report. Artists with the id LIVE are the ones that can be
-moved afterwards (`live`); everything else in a figure stays put.
+for the report. Artists with the id LIVE can be moved afterwards (`explorers`); everything else in a figure stays put.
 """
 
 from __future__ import annotations

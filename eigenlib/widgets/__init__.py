@@ -1,315 +1,400 @@
-"""Explorers: figures behind controls (notebooks 02–04 and on).
+"""Explorers: pictures under the reader's hands (notebooks 01–08 and 10), one class each and its JavaScript beside it.
 
-An explorer draws once as a plain picture, so a notebook without a live kernel still shows it, and then redraws into the
-same `Image` widget. Two decisions make it feel instant and never freeze: only the artists marked LIVE are drawn again, over
-a background kept from the first drawing; and no `Output` widget is used, because those lose updates while cells still run.
+They are computed in the browser, so that they live in JupyterLab and, without a kernel, in the report. kernel.js holds the
+mathematics, compared with eigenlib in tests/eigenlib/widgets/test_kernel.py; stage.js is what they draw with. Python gives them
+their first state, sees every move (`explorer.gamma`, `explorer.world`), and leaves a picture for places that run nothing.
 """
 
 from __future__ import annotations
 
-import html
-from collections.abc import Callable, Mapping, Sequence
-from functools import cache, lru_cache
+import warnings
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import anywidget
-import ipywidgets
 import numpy as np
 import traitlets
 from matplotlib.figure import Figure
 
 from eigenlib import _require, plots
 from eigenlib.comparing import alignment, match_signs, relative_error
-from eigenlib.eigenoptions import learn_eigenoption
+from eigenlib.diffusion import DiffusionWarning, diffusion_time
+from eigenlib.eigenoptions import discover_eigenoptions, learn_eigenoption
 from eigenlib.eigenpurposes import extract_eigenpurposes
 from eigenlib.gridworld import ARROWS, GridWorld, map_names
-from eigenlib.plots.explorers import SCREEN_DPI, Screen, deep_sr, eigenoption, learned_sr, spectra
-from eigenlib.representation import learn_successor_representation, successor_representation
+from eigenlib.plots.explorers import eigenoption, spectra
+from eigenlib.representation import laplacian, learn_successor_representation, successor_representation
+
+STILL_DPI = 92
 
 
-class Explorer(ipywidgets.VBox):
-    """Controls above a figure.
+class Pictured(anywidget.AnyWidget):
+    """A widget that leaves a picture, with words, where nothing runs: on GitHub, on paper, without JavaScript."""
 
-    draw(fig, **values) → Figure: builds the figure when fig is None, otherwise updates its LIVE artists and returns it; where
-    that cannot be (another map, say) it may return a new one.
-    alt(**values) → str: what the picture shows, for readers who cannot see it.
-    A ValueError from `draw` is the user's to mend and is shown in words; anything else is a bug of ours and is raised.
-    """
+    def still(self) -> tuple[Figure, str, str]:
+        """The picture, what it shows, and how the controls stood."""
+        raise NotImplementedError
 
-    def __init__(
-        self,
-        draw: Callable[..., Figure],
-        controls: Mapping[str, ipywidgets.ValueWidget],
-        alt: Callable[..., str],
-        extra: Sequence[ipywidgets.Widget] = (),
-    ) -> None:
-        for function, name in ((draw, "draw"), (alt, "alt")):
-            if not callable(function):
-                raise ValueError(f"{name} must be a function, got {_require.shown(function)}.")
-        for name, control in _require.mapping(controls, "controls", "names and widgets").items():
-            _require.instance(control, f"controls[{name!r}]", ipywidgets.ValueWidget)
-        extra = [
-            _require.instance(one, "extra", ipywidgets.Widget) for one in _require.several(extra, "extra", "widgets")
-        ]
-        self._draw, self._alt, self.controls = draw, alt, dict(controls)
-        self.screen = Screen(draw(None, **self.values))
-        self.image = ipywidgets.Image(value=self.screen.png(), format="png", layout={"max_width": "100%"})
-        self.message = ipywidgets.HTML()
-        for control in self.controls.values():
-            control.observe(self._changed, names="value")
-        row = ipywidgets.HBox([*self.controls.values(), *extra], layout={"flex_flow": "row wrap"})
-        super().__init__([row, self.message, self.image])
-        self.add_class("eigenlib-explorer")
-
-    @property
-    def values(self) -> dict[str, Any]:
-        return {name: control.value for name, control in self.controls.items()}
-
-    def _changed(self, _change=None) -> None:
-        try:
-            fig = self._draw(self.screen.fig, **self.values)
-        except ValueError as problem:
-            self.message.value = f'<p class="eigenlib-problem" role="alert">{html.escape(str(problem))}</p>'
-            return
-        except Exception as bug:  # the traceback would vanish in the kernel's log: leave a mark that tests find
-            self.message.value = f'<p class="eigenlib-bug" role="alert">{html.escape(repr(bug))}</p>'
-            raise
-        if fig is not self.screen.fig:
-            self.screen = Screen(fig)
-        self.message.value = ""
-        self.image.value = self.screen.png()
-
-    def _repr_mimebundle_(self, include=None, exclude=None, **kwargs):
-        bundle = super()._repr_mimebundle_(include=include, exclude=exclude, **kwargs)
-        settings = ", ".join(f"{getattr(c, 'description', '') or name} {c.value}" for name, c in self.controls.items())
-        width = int(self.screen.fig.get_size_inches()[0] * SCREEN_DPI)
-        return _pictured(bundle, self.screen.png(), width, self._alt(**self.values), settings)
+    def _repr_mimebundle_(self, **kwargs):
+        fig, alt, settings = self.still()
+        bundle: Any = super()._repr_mimebundle_(**kwargs)
+        data, alt = dict(bundle[0] if isinstance(bundle, tuple) else bundle), f"{alt} Controls: {settings}."
+        data |= {"image/png": plots.png(fig, STILL_DPI), "text/plain": f"Explorer: {alt}"}
+        width = int(fig.get_size_inches()[0] * STILL_DPI)
+        return data, {"image/png": {"alt": alt, "width": width}, "eigenlib": {"explorer": settings}}
 
 
-def _pictured(bundle, png: bytes, width: int, alt: str, settings: str):
-    """A widget's display data, and beside it a picture for every place that has no kernel (GitHub, the report)."""
-    data = dict(bundle[0] if isinstance(bundle, tuple) else bundle)
-    alt = f"{alt} Controls: {settings}."
-    data |= {"image/png": png, "text/plain": f"Explorer: {alt}"}
-    return data, {"image/png": {"alt": alt, "width": width}, "eigenlib": {"explorer": settings}}
+class Explorer(Pictured):
+    """An explorer of a map. Every trait can be set from Python, and follows the reader's hand; so does `world`."""
 
-
-class MazeEditor(anywidget.AnyWidget):
-    """A maze whose walls are added and removed by clicking, its eigenvectors and options following (notebook 04).
-
-    All of it is computed in the browser, so that it also works in the report. `editor.world` is the map as edited.
-    """
-
-    _esm = (Path(__file__).with_name("maze_editor.js")).read_text(encoding="utf-8")
     text = traitlets.Unicode().tag(sync=True)
-    index = traitlets.Int(1).tag(sync=True)
-    sign = traitlets.Int(1).tag(sync=True)
     gamma = traitlets.Float(0.9).tag(sync=True)
+    # Whether it can show one-way doors.
+    doors = True
 
-    def __init__(self, world: GridWorld, index: int = 1, gamma: float = 0.9) -> None:
-        plots.require_map(world)
-        index, gamma = _require.whole(index, "index", 0), _require.discount(gamma)
-        if index >= world.n_states:
-            raise ValueError(f"There is no eigenvector {index}: this map has the numbers 0 to {world.n_states - 1}.")
-        if world.slip or np.isin(world.characters, list(ARROWS)).any():
-            raise ValueError("The maze editor takes maps without slips and one-way doors: only there T is symmetric.")
-        super().__init__(text=world.text, index=index, gamma=gamma)
+    def __init_subclass__(cls, script: str = "", **kwargs: Any) -> None:
+        if script:  # traitlets makes subclasses of its own
+            files = [Path(__file__).with_name(name) for name in ("kernel.js", "stage.js", script)]
+            cls._esm = "\n".join([*(file.read_text(encoding="utf-8") for file in files), "export default explorer;\n"])
+        super().__init_subclass__(**kwargs)
+
+    def __init__(self, world: GridWorld, **values: Any) -> None:
+        self._name = getattr(world, "name", "") or "the map"
+        super().__init__(text=self._fit(world).text, **values)
 
     @property
     def world(self) -> GridWorld:
         return GridWorld.from_text(self.text)
 
-    def _repr_mimebundle_(self, **kwargs):
-        purposes = extract_eigenpurposes(successor_representation(self.world.transition_matrix(), self.gamma))
-        vector = self.sign * purposes.vectors[:, self.index]
-        policy = learn_eigenoption(self.world, vector, self.gamma).policy
-        fig = eigenoption(self.world, purposes.values, self.index, vector, policy)
-        alt = "Still picture of the maze editor: eigenvector, landscape, option, eigenvalues. Live, its walls can be edited."
-        return _pictured(
-            super()._repr_mimebundle_(**kwargs), plots.png(fig, 92), 1100, alt, f"eigenvector {self.index}"
-        )
+    @world.setter
+    def world(self, world: GridWorld) -> None:
+        self.text = self._fit(world).text
+
+    def _fit(self, world: GridWorld) -> GridWorld:
+        plots.require_map(world)
+        if world.slip or (not self.doors and np.isin(world.characters, list(ARROWS)).any()):
+            without = "slips" if self.doors else "slips and one-way doors: only there T is symmetric"
+            raise ValueError(f"This explorer takes maps without {without}.")
+        return world
+
+    @traitlets.validate("text")
+    def _valid_text(self, proposal) -> str:
+        return self._fit(GridWorld.from_text(proposal["value"])).text
+
+    @traitlets.validate("gamma")
+    def _valid_gamma(self, proposal) -> float:
+        return _require.discount(proposal["value"])
+
+    def _purposes(self):
+        return extract_eigenpurposes(successor_representation(self.world.transition_matrix(), self.gamma))
 
 
-def slider(description: str, value: float, low: float, high: float, step: float) -> ipywidgets.FloatSlider:
-    """A slider that redraws while it is dragged."""
-    low, step = _require.real(low, "low"), _require.real(step, "step", 0, ends="(]")
-    high = _require.real(high, "high", low)
-    value, description = _require.real(value, "value", low, high), _require.text(description, "description")
-    return ipywidgets.FloatSlider(value, min=low, max=high, step=step, description=description, readout_format=".3g")
+class MazeEditor(Explorer, script="maze.js"):
+    """A living maze: walls are painted, its eigenvectors and options follow (notebook 04, and the report's first page).
 
-
-def explore_spectra(world: GridWorld, laplacian_values, gamma: float = 0.9) -> Explorer:
-    """The two spectra against γ (notebook 02)."""
-    plots.require_map(world)
-    gamma = _require.real(gamma, "γ", 0.01, 0.99)
-    return Explorer(
-        lambda fig, gamma: spectra(laplacian_values, gamma, fig),
-        {"gamma": slider("γ", gamma, 0.01, 0.99, 0.01)},
-        lambda gamma: f"Spectra of the Laplacian and of the SR of {world.name or 'the map'} at γ = {gamma:g}.",
-    )
-
-
-def explore_sr(world: GridWorld, episodes: int = 100, gamma: float = 0.9, state: int = 0) -> Explorer:
-    """Ψ̂ by TD under your hands: episodes, γ, step size, start, seed (notebook 03).
-
-    Every move learns Ψ̂ anew, up to 5,000 episodes; `play` walks through the episodes.
+    `editor.world` is the map as painted, and can be set; so can `index`, `sign`, `gamma`, and `flat`, which looks at the
+    landscape from above. story: begin with the walkers.
     """
-    plots.require_map(world)
-    episodes, gamma = _require.whole(episodes, "episodes", 1), _require.real(gamma, "γ", 0.05, 0.99)
-    state = _require.whole(state, "state", 0, world.n_states - 1)
-    tens = (35, 40, 50, 60, 70, 80, 100, 120, 150, 200, 250, 300, 400)
-    stops = [
-        *range(1, 31),
-        *tens,
-        *(10 * ten for ten in tens if ten >= 50),
-        5000,
-    ]  # one by one, then about evenly in log
-    nearest = min(stops, key=lambda stop: abs(stop - episodes))
-    last = world.n_states - 1
 
-    @lru_cache(maxsize=16)
-    def exact(gamma: float):
-        psi = successor_representation(world.transition_matrix(), gamma)
-        return psi, extract_eigenpurposes(psi)
+    doors = False
+    index = traitlets.Int(1).tag(sync=True)
+    sign = traitlets.Int(1).tag(sync=True)
+    flat = traitlets.Bool(False).tag(sync=True)
+    story = traitlets.Bool(False).tag(sync=True)
+    # Only a page of its own may put the maze into its address.
+    share = traitlets.Bool(False).tag(sync=True)
 
-    @lru_cache(maxsize=4)
-    def learned_at(
-        marks: tuple[int, ...], gamma: float, step_size: float, start: Literal["fixed", "random"], seed: int
-    ):
-        return learn_successor_representation(world, marks[-1], 100, step_size, gamma, start, seed, snapshots=marks)
+    def __init__(self, world: GridWorld, index: int = 1, gamma: float = 0.9, story: bool = False) -> None:
+        story, index = _require.flag(story, "story"), _require.whole(index, "index", 0)
+        if index >= self._fit(world).n_states:
+            raise ValueError(f"There is no eigenvector {index}: this map has the numbers 0 to {world.n_states - 1}.")
+        super().__init__(world, index=index, gamma=_require.discount(gamma), story=story)
 
-    def draw(fig, episodes, gamma, step_size, start, seed, vector, state):
-        if not 0 <= state < world.n_states:
-            raise ValueError(f"There is no state {state}: this map has the states 0 to {last}.")
-        psi, purposes = exact(gamma)
-        marks = tuple(stop for stop in stops if stop <= episodes)
-        stack = learned_at(marks, gamma, step_size, start, seed)
-        learned = extract_eigenpurposes(stack[-1], min(vector + 2, world.n_states)).vectors
-        score = alignment(learned, purposes)[vector]
-        learned = match_signs(learned[:, [vector]], purposes.vectors[:, [vector]])[:, 0]
-        words = f"learned, alignment {score:.2f}"
-        errors = relative_error(stack, psi)
-        return learned_sr(
-            world, stack[-1][state], learned, purposes.vectors[:, vector], state, marks, errors, words, fig
-        )
+    def still(self) -> tuple[Figure, str, str]:
+        alt = "Still picture of the maze editor: eigenvector, landscape, option, eigenvalues. Live, its walls can be edited."
+        return self._option(), alt, f"eigenvector {self.index}"
 
-    count = ipywidgets.SelectionSlider(
-        options=[(f"{stop:,}", stop) for stop in stops], value=nearest, description="episodes"
-    )
-    play = ipywidgets.Play(value=stops.index(nearest), min=0, max=len(stops) - 1, interval=150)
-    ipywidgets.jslink((play, "value"), (count, "index"))
-    return Explorer(
-        draw,
-        {
-            "episodes": count,
-            "gamma": slider("γ", gamma, 0.05, 0.99, 0.01),
-            "step_size": ipywidgets.SelectionSlider(
-                options=[0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0], value=0.1, description="step size"
-            ),
-            "start": ipywidgets.ToggleButtons(
-                options=["fixed", "random"], value="fixed", description="start", style={"button_width": "5em"}
-            ),
-            "seed": ipywidgets.IntText(0, description="seed", layout={"width": "150px"}),
-            "vector": ipywidgets.IntSlider(min(1, last), min=0, max=min(10, last), description="eigenvector"),
-            "state": ipywidgets.IntText(state, description="row of state", layout={"width": "170px"}),
-        },
-        lambda **now: (
-            f"The SR of {world.name or 'the map'} learned in {now['episodes']:,} episodes: a row of it, eigenvector "
-            f"{now['vector']} learned and exact, and the error against episodes."
-        ),
-        extra=[play],
-    )
+    def _option(self) -> Figure:
+        purposes, index = self._purposes(), min(self.index, self.world.n_states - 1)
+        vector = self.sign * purposes.vectors[:, index]
+        policy = learn_eigenoption(self.world, vector, self.gamma).policy
+        return eigenoption(self.world, purposes.values, index, vector, policy)
 
 
-def explore_eigenvectors(name: str = "four_rooms", gamma: float = 0.9, index: int = 1) -> Explorer:
+class EigenvectorExplorer(MazeEditor, script="eigenvectors.js"):
     """Any eigenvector of any bundled map: heat map, landscape, option, place in the spectrum (notebook 04)."""
 
-    gamma = _require.discount(gamma)
-    last = GridWorld.named(_require.text(name, "name")).n_states - 1
-    index = _require.whole(index, "index", 0, last)
+    doors = True
+    maps = traitlets.Dict().tag(sync=True)
 
-    @cache
-    def solved(name: str):
-        world = GridWorld.named(name)
-        return world, extract_eigenpurposes(successor_representation(world.transition_matrix(), gamma))
+    def __init__(self, name: str = "four_rooms", gamma: float = 0.9, index: int = 1) -> None:
+        world = GridWorld.named(_require.text(name, "name"))
+        index = _require.whole(index, "index", 0, world.n_states - 1)
+        super().__init__(world, index, gamma)
+        # A map of the user's own, by its path, comes after the bundled ones.
+        self.maps = {known: GridWorld.named(known).text for known in dict.fromkeys([*map_names(), name])}
 
-    drawn = {"map": name}
-
-    def draw(fig, name, index, sign):
-        world, purposes = solved(name)
-        vector = (1 if sign == "+" else -1) * purposes.vectors[:, index]
-        policy = learn_eigenoption(world, vector, gamma).policy
-        fig = None if drawn["map"] != name else fig
-        drawn["map"] = name
-        return eigenoption(world, purposes.values, index, vector, policy, fig)
-
-    known = list(dict.fromkeys([*map_names(), name]))  # and a map of the user's own, by its path
-    maps = ipywidgets.Dropdown(options=known, value=name, description="map")
-    which = ipywidgets.IntSlider(index, min=0, max=last, description="eigenvector")
-    maps.observe(lambda change: which.set_trait("max", solved(change.new)[0].n_states - 1), names="value")
-    return Explorer(
-        draw,
-        {
-            "name": maps,
-            "index": which,
-            "sign": ipywidgets.ToggleButtons(
-                options=["+", "−"], value="+", description="sign", style={"button_width": "3em"}
-            ),
-        },
-        lambda name, index, sign: (
-            f"Eigenvector {sign}{index} of {name}: heat map, landscape, option with its end states, eigenvalues."
-        ),
-    )
+    def still(self) -> tuple[Figure, str, str]:
+        sign, name = "−" if self.sign < 0 else "+", self._name
+        alt = f"Eigenvector {sign}{self.index} of {name}: heat map, landscape, option with its end states, eigenvalues."
+        return self._option(), alt, f"map {name}, eigenvector {self.index}, sign {sign}"
 
 
-def explore_deep_sr(world: GridWorld, runs: Mapping, gamma: float = 0.9, count: int = 4) -> Explorer:
+class SumExplorer(Explorer, script="sums.js"):
+    """Ψ as a film: I + γT + γ²T² + …, from any tile, at any γ (notebook 01)."""
+
+    step = traitlets.Int(0).tag(sync=True)
+    state = traitlets.Int(0).tag(sync=True)
+
+    def __init__(self, world: GridWorld, gamma: float = 0.9, state: int = 0, step: int = 0) -> None:
+        state = _require.whole(state, "state", 0, self._fit(world).n_states - 1)
+        super().__init__(world, gamma=_require.discount(gamma), state=state, step=_require.whole(step, "step", 0, 160))
+
+    def still(self) -> tuple[Figure, str, str]:
+        world, state = self.world, min(self.state, self.world.n_states - 1)
+        term, total, sums = np.eye(world.n_states)[state], np.zeros(world.n_states), {}
+        for t in range(41):
+            total = total + self.gamma**t * term
+            term = term @ world.transition_matrix()
+            sums[f"terms up to t = {t}"] = total
+        whole = successor_representation(world.transition_matrix(), self.gamma)[state]
+        panels = {name: sums[name] for name in list(sums)[2:41:19]} | {"all terms: a row of $\\Psi$": whole}
+        fig = plots.mazes(world, panels, log=True, decades=8, label="discounted visits")
+        alt = f"The sum of the terms γᵗTᵗ of {self._name} from state {state}: up to 2, 21 and 40 steps, and all of it."
+        return fig, alt, f"terms up to {self.step}, γ {self.gamma:g}, start {state}"
+
+
+class SpectraExplorer(Explorer, script="spectra.js"):
+    """The two spectra, and noisy eigenvectors beside the exact ones, against γ (notebook 02)."""
+
+    doors = False
+    noise = traitlets.Float(0.1).tag(sync=True)
+    vector = traitlets.Int(3).tag(sync=True)
+    seed = traitlets.Int(0).tag(sync=True)
+
+    def __init__(self, world: GridWorld, laplacian_values=None, gamma: float = 0.9) -> None:
+        """laplacian_values: not needed any more, as the browser finds them; checked where given."""
+        self._fit(world)
+        if laplacian_values is not None:
+            _require.numbers(laplacian_values, "laplacian_values", (world.n_states,))
+        super().__init__(world, gamma=_require.discount(gamma))
+
+    def still(self) -> tuple[Figure, str, str]:
+        matrix = laplacian(self.world.adjacency(self_loops=True))
+        fig = spectra(extract_eigenpurposes(matrix, first="smallest").values, self.gamma)
+        return (
+            fig,
+            f"Spectra of the Laplacian and of the SR of {self._name} at γ = {self.gamma:g}.",
+            f"γ {self.gamma:g}",
+        )
+
+
+class SRExplorer(Explorer, script="sr.js"):
+    """Ψ̂ by TD under your hands: episodes, γ, step size, start; click the map for another row (notebook 03).
+
+    The numbers are those of `learn_successor_representation` with 100 steps and this seed.
+    """
+
+    episodes = traitlets.Int(100).tag(sync=True)
+    step_size = traitlets.Float(0.1).tag(sync=True)
+    start: Any = traitlets.Enum(["fixed", "random"], "fixed").tag(sync=True)
+    seed = traitlets.Int(0).tag(sync=True)
+    vector = traitlets.Int(1).tag(sync=True)
+    state = traitlets.Int(0).tag(sync=True)
+
+    def __init__(self, world: GridWorld, episodes: int = 100, gamma: float = 0.9, state: int = 0) -> None:
+        state = _require.whole(state, "state", 0, self._fit(world).n_states - 1)
+        episodes, vector = _require.whole(episodes, "episodes", 1), min(1, world.n_states - 1)
+        super().__init__(world, gamma=_require.discount(gamma), episodes=episodes, state=state, vector=vector)
+
+    def still(self) -> tuple[Figure, str, str]:
+        world, k, state = self.world, *(min(one, self.world.n_states - 1) for one in (self.vector, self.state))
+        psi = successor_representation(world.transition_matrix(), self.gamma)
+        how = (100, self.step_size, self.gamma, self.start, self.seed)
+        learned = learn_successor_representation(world, self.episodes, *how)
+        exact, found = extract_eigenpurposes(psi), extract_eigenpurposes(learned, k + 1).vectors
+        fig = plots.figure(9.6, 3.3, f"error of $\\hat\\Psi$ {relative_error(learned, psi):.0%}")
+        axes = fig.subplots(1, 3)
+        plots.maze(axes[0], world, learned[state], log=True, limit=3.0)
+        axes[0].plot(*world.cells[state][::-1], "o", color="white", markeredgecolor=plots.INK, markersize=7)
+        plots.maze(axes[1], world, match_signs(found[:, [k]], exact.vectors[:, [k]])[:, 0], signed=True)
+        plots.maze(axes[2], world, exact.vectors[:, k], signed=True)
+        score = f"learned, alignment {alignment(found, exact)[k]:.2f}"
+        for ax, text in zip(axes, ("row of $\\hat\\Psi$ at the dot", score, "exact eigenvector"), strict=True):
+            ax.set_title(text)
+        alt = (
+            f"The SR of {self._name} learned in {self.episodes:,} episodes: a row of it, eigenvector {k} learned and "
+            "exact, and the error against episodes."
+        )
+        settings = (
+            f"episodes {self.episodes}, γ {self.gamma}, step size {self.step_size}, start {self.start}, "
+            f"seed {self.seed}, eigenvector {k}, row of state {state}"
+        )
+        return fig, alt, settings
+
+
+class DiffusionExplorer(Explorer, script="diffusion.js"):
+    """Add options, or place them by hand, and watch mean, median and the tiles that get lost (notebook 05)."""
+
+    doors = False
+    kind: Any = traitlets.Enum(["eigenoptions", "random tiles", "by hand"], "eigenoptions").tag(sync=True)
+    count = traitlets.Int(2).tag(sync=True)
+    placed: Any = traitlets.List(traitlets.Int()).tag(sync=True)
+    seed = traitlets.Int(0).tag(sync=True)
+
+    def __init__(self, world: GridWorld, count: int = 2, gamma: float = 0.9) -> None:
+        super().__init__(self._fit(world), count=_require.whole(count, "count", 0), gamma=_require.discount(gamma))
+
+    def still(self) -> tuple[Figure, str, str]:
+        world, most = self.world, 2 * (self.world.n_states - 1)
+        options = discover_eigenoptions(world, self._purposes(), min(32, most), gamma=self.gamma) if most else []
+        panels = {}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DiffusionWarning)
+            for k in (0, 2, 8, 32):
+                times: Any = diffusion_time(world, options[:k], matrix=True).matrix
+                panels[f"{k} options"] = times.sum(axis=0) / max(1, world.n_states - 1)
+        fig = plots.mazes(world, panels, log=True, decades=6, label="decisions to get there", size=2.3)
+        alt = f"How long the walk takes to each tile of {self._name}, with no options, two, eight and thirty-two."
+        return fig, alt, f"{self.kind}, {self.count} options"
+
+
+class RewardExplorer(Explorer, script="reward.js"):
+    """Q-learning with the four actions alone, and with options too, side by side (notebook 06)."""
+
+    doors = False
+    start = traitlets.Int(0).tag(sync=True)
+    goal = traitlets.Int(1).tag(sync=True)
+    count = traitlets.Int(8).tag(sync=True)
+    episodes = traitlets.Int(100).tag(sync=True)
+    seed = traitlets.Int(0).tag(sync=True)
+    tool: Any = traitlets.Enum(["goal", "start"], "goal").tag(sync=True)
+
+    def __init__(self, world: GridWorld, start: int = 0, goal: int = 1, count: int = 8, gamma: float = 0.9) -> None:
+        last = self._fit(world).n_states - 1
+        start, goal = _require.whole(start, "start", 0, last), _require.whole(goal, "goal", 0, last)
+        if start == goal:
+            raise ValueError(f"start and goal must be two tiles, but both are {goal}.")
+        count = _require.whole(count, "count", 0)
+        super().__init__(world, start=start, goal=goal, count=count, gamma=_require.discount(gamma))
+
+    def still(self) -> tuple[Figure, str, str]:
+        from eigenlib.control import q_learning
+
+        options = discover_eigenoptions(self.world, self._purposes(), min(self.count, 2 * (self.world.n_states - 1)))
+        fig = plots.figure(6.6, 3.2, "Chance to reach the goal, greedily")
+        ax = fig.subplots()
+        for name, used, colour in (("four actions", [], "primitive"), (f"with {len(options)} options", options, "sr")):
+            reached = q_learning(
+                self.world, used, self.start, self.goal, 500, 24, gamma=self.gamma, rng=self.seed
+            ).reached
+            ax.plot(reached.mean(axis=0), color=plots.COLOURS[colour], linewidth=2)
+            ax.text(500, reached[:, -1].mean(), name, color=plots.COLOURS[colour], ha="right", va="bottom")
+        ax.set_xlabel("episodes")
+        alt = (
+            f"Chance to reach the goal in {self._name} against episodes, with the four actions alone and with options."
+        )
+        return fig, alt, f"start {self.start}, goal {self.goal}, {self.count} options, γ {self.gamma:g}"
+
+
+class DynamicsExplorer(Explorer, script="dynamics.js"):
+    """Wind, slips and one-way doors: what is left of a direction and its option (notebook 07).
+
+    wind: the chance to be carried one tile up after a move, in the last column; it grows from 0 in the first one.
+    """
+
+    wind = traitlets.Float(0.0).tag(sync=True)
+    slip = traitlets.Float(0.0).tag(sync=True)
+    vector = traitlets.Int(1).tag(sync=True)
+    sign = traitlets.Int(1).tag(sync=True)
+    state = traitlets.Int(0).tag(sync=True)
+    tool: Any = traitlets.Enum(["row", *ARROWS, "."], "row").tag(sync=True)
+
+    def __init__(self, world: GridWorld, wind: float = 0.0, slip: float = 0.0, gamma: float = 0.9) -> None:
+        wind, slip = _require.real(wind, "wind", 0, 1), _require.real(slip, "slip", 0, 1)
+        super().__init__(self._fit(world), wind=wind, slip=slip, gamma=_require.discount(gamma))
+
+    def chain(self) -> np.ndarray:
+        """T of the random walk, the wind included: (S, S). A slip does not change it."""
+        world, T = self.world, self.world.transition_matrix()
+        blown = self.wind * world.cells[:, 1:] / max(1, world.free.shape[1] - 1)
+        return (1 - blown) * T + blown * (T @ np.eye(world.n_states)[world.next_state[:, 0]])
+
+    def still(self) -> tuple[Figure, str, str]:
+        k, calm = min(self.vector, self.world.n_states - 1), self.world.transition_matrix()
+        windy = self.chain() if self.wind else DynamicsExplorer(self.world, 0.6).chain()
+        found = [extract_eigenpurposes(successor_representation(T, self.gamma)).vectors[:, [k]] for T in (calm, windy)]
+        panels = {"calm": found[0][:, 0], "in the wind": match_signs(found[1], found[0])[:, 0]}
+        fig = plots.mazes(self.world, panels, signed=True, label=f"$e_{k}$")
+        alt = f"Eigenvector {k} of {self._name}, calm and in a wind that blows up, harder further right."
+        return fig, alt, f"wind {self.wind:g}, slip {self.slip:g}, γ {self.gamma:g}, eigenvector {k}"
+
+
+class DeepSRExplorer(Explorer, script="deep.js"):
     """What stored networks found, against γ and width, by either potential (notebook 08).
 
     runs: {(width, γ, seed): Learned}, as `deep_rooms.stored_runs` gives them; those of seed 0 are shown.
     """
-    from eigenlib.experiments import deep_rooms
 
-    plots.require_map(world)
-    count = _require.whole(count, "count", 1, world.n_states - 1)
-    for key, run in _require.mapping(runs, "runs", "stored runs").items():
-        if not isinstance(run, deep_rooms.Learned) or not isinstance(key, tuple) or len(key) != 3:
-            raise ValueError("runs must be {(width, γ, seed): Learned}, as deep_rooms.stored_runs() gives them.")
-    gammas = sorted({g for width, g, seed in runs if all((known, g, 0) in runs for known in deep_rooms.WIDTHS)})
-    if _require.real(gamma, "γ") not in gammas:
-        raise ValueError(f"γ must be one of {', '.join(map(str, gammas)) or 'those of runs'}, got {gamma!r}.")
-    T = world.transition_matrix()
-    exact = extract_eigenpurposes(T, count + 1).vectors[:, 1:]  # those of Ψ, for every γ
+    width = traitlets.Unicode("16 / 256").tag(sync=True)
+    potential: Any = traitlets.Enum(["eᵀψ", "eᵀφ"], "eᵀψ").tag(sync=True)
+    exact: Any = traitlets.List().tag(sync=True)
+    # [{gamma, width, potential, error, score, vectors}], the vectors in thousandths.
+    runs: Any = traitlets.List().tag(sync=True)
 
-    def draw(fig, gamma, width, potential):
-        run = runs[width, gamma, 0]
-        table = run.psi if potential == "eᵀψ" else run.phi
-        found = deep_rooms.potentials(table, deep_rooms.directions(run.psi), count).vectors
-        error = deep_rooms.successor_error(run, T, gamma)
-        score = deep_rooms.canonical_correlations(found, exact).mean()
-        words = f"error of ψ {error:.2f}      canonical correlation of {potential} {score:.2f}"
-        return deep_sr(world, exact, match_signs(found, exact), words, fig)
+    def __init__(self, world: GridWorld, runs: Mapping, gamma: float = 0.9, count: int = 4) -> None:
+        from eigenlib.experiments import deep_rooms
 
-    def buttons(options: Sequence[str], value: str, description: str) -> ipywidgets.ToggleButtons:
-        return ipywidgets.ToggleButtons(
-            options=options, value=value, description=description, style={"button_width": "5em"}
+        count = _require.whole(count, "count", 1, self._fit(world).n_states - 1)
+        for key, run in _require.mapping(runs, "runs", "stored runs").items():
+            if not isinstance(run, deep_rooms.Learned) or not isinstance(key, tuple) or len(key) != 3:
+                raise ValueError("runs must be {(width, γ, seed): Learned}, as deep_rooms.stored_runs() gives them.")
+        gammas = sorted({g for width, g, seed in runs if all((known, g, 0) in runs for known in deep_rooms.WIDTHS)})
+        if _require.real(gamma, "γ") not in gammas:
+            raise ValueError(f"γ must be one of {', '.join(map(str, gammas)) or 'those of runs'}, got {gamma!r}.")
+        T = world.transition_matrix()
+        exact = extract_eigenpurposes(T, count + 1).vectors[:, 1:]  # those of Ψ, for every γ
+        told = []
+        for g, width in ((g, width) for g in gammas for width in deep_rooms.WIDTHS):
+            run = runs[width, g, 0]
+            for name, table in (("eᵀψ", run.psi), ("eᵀφ", run.phi)):
+                found = deep_rooms.potentials(table, deep_rooms.directions(run.psi), count).vectors
+                score = float(deep_rooms.canonical_correlations(found, exact).mean())
+                told.append({"gamma": g, "width": width, "potential": name, "score": score})
+                told[-1] |= {
+                    "error": float(deep_rooms.successor_error(run, T, g)),
+                    "vectors": _thousandths(found, exact),
+                }
+        super().__init__(world, gamma=gamma, runs=told, exact=_thousandths(exact, exact))
+
+    def still(self) -> tuple[Figure, str, str]:
+        now = (self.gamma, self.width, self.potential)
+        shown = next(run for run in self.runs if (run["gamma"], run["width"], run["potential"]) == now)
+        rows = {
+            name: {f"{k + 1}": np.array(vector) / 1000 for k, vector in enumerate(vectors)}
+            for name, vectors in (("exact", self.exact), ("network", shown["vectors"]))
+        }
+        alt = (
+            f"First {len(self.exact)} exact directions, and below them {self.potential} of a network of width {self.width} "
+            f"at γ = {self.gamma:g}."
         )
-
-    return Explorer(
-        draw,
-        {
-            "gamma": ipywidgets.SelectionSlider(options=gammas, value=gamma, description="γ"),
-            "width": buttons(list(deep_rooms.WIDTHS), "16 / 256", "width"),
-            "potential": buttons(["eᵀψ", "eᵀφ"], "eᵀψ", "potential"),
-        },
-        lambda gamma, width, potential: (
-            f"First {count} exact directions, and below them {potential} of a network of width {width} at γ = {gamma:g}."
-        ),
-    )
+        return plots.panels(self.world, rows), alt, f"γ {self.gamma:g}, width {self.width}, potential {self.potential}"
 
 
-def explore_films(games: Mapping[str, Mapping[tuple[int, int], Any]]) -> anywidget.AnyWidget:
+def _thousandths(vectors: np.ndarray, like: np.ndarray) -> list[list[int]]:
+    """(S, k) unit columns, their signs matched, as k lists of whole numbers: small in a page."""
+    return np.rint(1000 * match_signs(vectors, like)).astype(int).T.tolist()
+
+
+def explore_films(games: Mapping[str, Mapping[tuple[int, int], Any]]) -> Pictured:
     """Films of options, played in the browser, in the report too: {title: `atari.films.films` of a game} (notebook 10)."""
     from eigenlib.widgets.films import FilmExplorer
 
     return FilmExplorer(games)
+
+
+# As the lessons call them.
+explore_sums, explore_spectra, explore_sr = SumExplorer, SpectraExplorer, SRExplorer
+explore_eigenvectors, explore_diffusion = EigenvectorExplorer, DiffusionExplorer
+explore_reward, explore_dynamics, explore_deep_sr = RewardExplorer, DynamicsExplorer, DeepSRExplorer

@@ -11,21 +11,19 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import anywidget
 import traitlets
 from matplotlib.figure import Figure
 
 from eigenlib import _require, plots
-from eigenlib.widgets import _pictured
+from eigenlib.widgets import Pictured
 
 if TYPE_CHECKING:
     from eigenlib.atari.films import Film
 
 COLOUR = plots.COLOURS["pvf"]  # orange: stands out on black and on grey roads, for every common colour blindness
-STILL_DPI = 92
 
 
-class FilmExplorer(anywidget.AnyWidget):
+class FilmExplorer(Pictured):
     """Choose a game, an eigenpurpose and a sign; play the option's film, or step through it.
 
     games: {title: {(number of the eigenpurpose, ±1): Film}}, as `atari.films.films` makes them.
@@ -62,15 +60,12 @@ class FilmExplorer(anywidget.AnyWidget):
         super().__init__(games=told, purpose=purpose, sign=sign)
         self._name = option_name(purpose, sign)
 
-    def _repr_mimebundle_(self, **kwargs):
-        fig = still(self._film, self._title, self._name)
+    def still(self) -> tuple[Figure, str, str]:
         alt = (
             f"Film of option {self._name} in {self._title}, as a still picture: {self._film.caption or 'the first screen'}. "
             "The avatar's whole way is drawn over the first screen, its start and end marked. Live, the film can be played."
         )
-        settings = f"game {self._title}, option {self._name}"
-        width = int(fig.get_size_inches()[0] * STILL_DPI)
-        return _pictured(super()._repr_mimebundle_(**kwargs), plots.png(fig, STILL_DPI), width, alt, settings)
+        return still(self._film, self._title, self._name), alt, f"game {self._title}, option {self._name}"
 
 
 def _require_film(film: Any, name: str) -> None:

@@ -244,22 +244,6 @@ out = ipywidgets.interactive(draw, x=(0, 5))
 out.children[0].value = {value}
 out
 """
-OURS = """
-import ipywidgets
-from eigenlib.plots import explorers
-from eigenlib import plots
-from eigenlib.widgets import Explorer, slider
-def draw(fig, gamma):
-    if gamma > 0.95:
-        raise {kind}("planted")
-    return explorers.spectra([0, 1, 2], gamma, fig)
-explorer = Explorer(draw, {{"gamma": slider("γ", 0.5, 0.1, 0.99, 0.01)}}, lambda gamma: "Spectra of three states.")
-try:
-    explorer.controls["gamma"].value = 0.97
-except RuntimeError:
-    pass  # as the kernel does when a browser moved the slider: the traceback goes to a log that nobody reads
-explorer
-"""
 
 
 @pytest.mark.parametrize(
@@ -267,8 +251,6 @@ explorer
     [
         (PLAIN.format(value=3), "ZeroDivisionError"),
         (PLAIN.format(value=4), None),
-        (OURS.format(kind="RuntimeError"), "planted"),
-        (OURS.format(kind="ValueError"), None),  # the user's to mend, shown in words: no bug
     ],
 )
 def test_an_error_inside_a_widget_callback_fails_the_notebook(tmp_path, source, found):

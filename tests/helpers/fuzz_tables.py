@@ -600,28 +600,9 @@ PICTURES = {
         deep_plots.strips,
         {"rows": mapping(lambda: {"a": FRAME[None]}), "title": text(), "size": size()},
     ),
-    "plots.explorers.Screen": (live.Screen, {"fig": thing(lambda: live.spectra(np.linspace(0, 1, S), 0.9))}),
     "plots.explorers.spectra": (
         live.spectra,
-        {
-            "laplacian_values": array(lambda: np.linspace(0, 1, 6), rows=True),
-            "gamma": gamma(),
-            "fig": thing(lambda: None, ("None",), other=lambda: plots.figure(1, 1)),
-        },
-    ),
-    "plots.explorers.learned_sr": (
-        live.learned_sr,
-        {
-            "world": world(),
-            "row": per_state(),
-            "learned": per_state(),
-            "exact": per_state(),
-            "state": state(),
-            "episodes": array(lambda: np.array([1, 2]), whole_too=True),
-            "errors": array(lambda: np.array([0.5, 0.4])),
-            "scores": text(),
-            "fig": thing(lambda: None, ("None",), other=lambda: plots.figure(1, 1)),
-        },
+        {"laplacian_values": array(lambda: np.linspace(0, 1, 6), rows=True), "gamma": gamma()},
     ),
     "plots.explorers.eigenoption": (
         live.eigenoption,
@@ -631,65 +612,42 @@ PICTURES = {
             "index": whole(1, 0, S - 1),
             "vector": per_state(),
             "policy": array(lambda: OPTIONS[0].policy),
-            "fig": thing(lambda: None, ("None",), other=lambda: plots.figure(1, 1)),
         },
     ),
-    "plots.explorers.deep_sr": (
-        live.deep_sr,
-        {
-            "world": world(),
-            "exact": vectors(),
-            "found": vectors(),
-            "words": text(),
-            "fig": thing(lambda: None, ("None",), other=lambda: plots.figure(1, 1)),
-        },
+    "widgets.MazeEditor": (
+        widgets.MazeEditor,
+        {"world": world(), "index": whole(1, 0, S - 1), "gamma": gamma(), "story": flag(False)},
     ),
-    "widgets.Explorer": (
-        widgets.Explorer,
-        {
-            "draw": thing(
-                lambda: lambda fig, gamma: live.spectra(np.linspace(0, 1, 6), gamma, fig),
-                text=lambda: "draw",
-                gives=lambda: lambda fig, gamma: 3,
-            ).without("function"),
-            "controls": thing(
-                lambda: {"gamma": widgets.slider("γ", 0.5, 0.1, 0.9, 0.1)},
-                list=lambda: [1],
-                words=lambda: {"gamma": 0.5},
-            ).without("{}"),
-            "alt": thing(lambda: lambda gamma: "A picture for a test.").without("function"),
-            "extra": thing(lambda: (), ("[]",), none=lambda: [None]),
-        },
+    "widgets.SumExplorer": (
+        widgets.SumExplorer,
+        {"world": world(), "gamma": gamma(), "state": state(), "step": whole(2, 0, 160)},
     ),
-    "widgets.MazeEditor": (widgets.MazeEditor, {"world": world(), "index": whole(1, 0, S - 1), "gamma": gamma()}),
-    "widgets.slider": (
-        widgets.slider,
-        {
-            "description": text(),
-            "value": real(0.5, 0.1, 0.9),
-            "low": real(0.1, high=0.5).also("-1"),
-            "high": real(0.9, 0.5),
-            "step": real(0.1, 0, ends="(]"),
-        },
+    "widgets.SpectraExplorer": (
+        widgets.SpectraExplorer,
+        {"world": world(), "laplacian_values": array(lambda: np.linspace(0, 1, S), fine=("None",)), "gamma": gamma()},
     ),
-    "widgets.explore_spectra": (
-        widgets.explore_spectra,
-        {
-            "world": world(),
-            "laplacian_values": array(lambda: np.linspace(0, 1, 6), rows=True),
-            "gamma": real(0.9, 0.01, 0.99),
-        },
+    "widgets.SRExplorer": (
+        widgets.SRExplorer,
+        {"world": world(), "episodes": whole(2), "gamma": gamma(), "state": state()},
     ),
-    "widgets.explore_sr": (
-        widgets.explore_sr,
-        {"world": world(), "episodes": whole(2), "gamma": real(0.9, 0.05, 0.99), "state": state()},
+    "widgets.EigenvectorExplorer": (
+        widgets.EigenvectorExplorer,
+        {"name": text("open_room", ()), "gamma": gamma(), "index": whole(1, 0, 99)},
     ),
-    "widgets.explore_eigenvectors": (
-        widgets.explore_eigenvectors,
-        {"name": text("open_room", ()), "gamma": gamma(), "index": whole(1, 0, 104)},
+    "widgets.DiffusionExplorer": (
+        widgets.DiffusionExplorer,
+        {"world": world(), "count": whole(2, 0), "gamma": gamma()},
     ),
-    "widgets.explore_deep_sr": (
-        widgets.explore_deep_sr,
+    "widgets.RewardExplorer": (
+        widgets.RewardExplorer,
+        {"world": world(), "start": state(0), "goal": state(2), "count": whole(2, 0), "gamma": gamma()},
+    ),
+    "widgets.DynamicsExplorer": (
+        widgets.DynamicsExplorer,
+        {"world": world(), "wind": real(0.5, 0, 1), "slip": real(0.1, 0, 1), "gamma": gamma()},
+    ),
+    "widgets.DeepSRExplorer": (
+        widgets.DeepSRExplorer,
         {
             "world": world(lambda: FOUR_ROOMS),
             "runs": thing(deep_runs, words=lambda: {"a": 1}, widths=lambda: {("no such width", 0.9, 0): 1}),

@@ -76,7 +76,7 @@ class Lab:
 
     def __init__(self, browser, address: str, notebook: str) -> None:
         self.errors, self.theirs, self.closing = [], [], False
-        self.tab = browser.new_page(viewport={"width": 1280, "height": 1000})
+        self.tab = browser.new_page(viewport={"width": 1280, "height": 1000}, reduced_motion="reduce")
         self.tab.on("pageerror", lambda error: self.heard(error.message, error.stack or ""))
         self.tab.on("console", lambda m: self.heard(m.text, m.location["url"]) if m.type == "error" else None)
         self.tab.goto(f"{address}/lab/tree/{notebook}?reset")

@@ -82,6 +82,7 @@ for (const place of document.querySelectorAll(".anywidget")) {
     off: () => {},
     save_changes: () => {},
   };
+  place.model = model;
   import(URL.createObjectURL(new Blob([state._esm], { type: "text/javascript" })))
     .then((module) => module.default.render({ model, el: place }))
     .catch((problem) => { place.textContent = `This widget could not start: ${problem}`; });

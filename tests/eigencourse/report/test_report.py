@@ -9,9 +9,9 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
-import axe_playwright_python
 import nbformat
 import pytest
+from axe import objections
 from shared import executed, once
 
 from eigencourse import ledger, report
@@ -22,7 +22,6 @@ from eigencourse.report.figures import best_figure
 from eigencourse.lessons import Lesson, Outcome, lessons
 
 pytestmark = pytest.mark.notebook
-AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
 SCREENS = {"laptop, light": (1280, "light"), "phone, dark": (390, "dark")}
 
 
@@ -213,14 +212,6 @@ def test_the_figure_of_a_lesson_is_the_tagged_one_else_the_largest():
 # --- in a real browser --------------------------------------------------------------------------------------------------
 
 # axe looks at every element: of the same code colours and formulas over and over again, one of each is enough.
-THIN = """() => {
-  const seen = new Set();
-  for (const span of document.querySelectorAll(".highlight span[class]"))
-    if (seen.has(span.className)) span.replaceWith(...span.childNodes); else seen.add(span.className);
-  for (const formula of [...document.querySelectorAll("mjx-container:not([tabindex])")].slice(3)) formula.remove();
-}"""
-
-
 def opened(browser, path, width=1280, scheme="light", **options):
     """A page, offline, with what it asked for and complained about; mathematics typeset."""
     context = browser.new_context(
@@ -258,18 +249,6 @@ def test_pages_in_chromium(site, names, browser, width, scheme):
             assert tab.evaluate("document.querySelector('.toc').open") == (width > 1100)
         assert objections(tab) == [], f"{page}, {scheme}"
         tab.context.close()
-
-
-def objections(tab):
-    """What axe-core calls serious or critical on a page as it stands."""
-    tab.evaluate(THIN)
-    tab.evaluate(AXE)
-    found = tab.evaluate("axe.run({resultTypes: ['violations'], preload: false})")["violations"]
-    return [
-        (one["id"], one["nodes"][0]["html"][:200], one["nodes"][0]["failureSummary"])
-        for one in found
-        if one["impact"] in ("serious", "critical")
-    ]
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Figures: right colours for signed values, visible walls, alt text, and redrawing that equals drawing."""
+"""Figures: right colours for signed values, visible walls, and alt text."""
 
 from unittest.mock import patch
 
@@ -10,7 +10,6 @@ from eigenlib.eigenpurposes import extract_eigenpurposes
 from eigenlib.gridworld import GridWorld
 from eigenlib.plots import explorers
 from eigenlib.representation import laplacian
-from eigenlib.widgets import explore_spectra
 
 WORLD = GridWorld.named("four_rooms")
 VALUES = extract_eigenpurposes(laplacian(WORLD.adjacency(self_loops=True)), first="smallest").values
@@ -56,29 +55,6 @@ def test_show_needs_a_sentence_and_passes_it_on():
     with patch("IPython.display.display") as display:
         plots.show(fig, "An empty figure for a test.")
     assert display.call_args.kwargs["metadata"]["image/png"]["alt"] == "An empty figure for a test."
-
-
-@pytest.mark.parametrize("gamma", [0.1, 0.5, 0.99])
-def test_a_moved_explorer_shows_what_a_fresh_one_would(gamma):
-    """Redrawing over the kept background must end in the same pixels as drawing anew."""
-    moved = explore_spectra(WORLD, VALUES, gamma=0.9)
-    moved.controls["gamma"].value = gamma
-    assert moved.image.value == explore_spectra(WORLD, VALUES, gamma=gamma).image.value
-    assert moved.image.value != explore_spectra(WORLD, VALUES, gamma=0.9).image.value
-
-
-def test_screens_draw_live_artists_once():
-    fig = explorers.spectra(VALUES, 0.9)
-    screen = explorers.Screen(fig)
-    assert screen.live
-    assert screen.png() == screen.png()
-
-
-def test_an_explorer_carries_a_picture_for_readers_without_a_kernel():
-    data, metadata = explore_spectra(WORLD, VALUES)._repr_mimebundle_()
-    assert data["image/png"].startswith(b"\x89PNG")
-    assert "γ 0.9" in metadata["image/png"]["alt"]
-    assert "application/vnd.jupyter.widget-view+json" in data
 
 
 def test_maps_without_any_value_are_drawn():

@@ -1,22 +1,19 @@
 """The lessons' explorers in JupyterLab, in Chromium: they follow every move, even while cells still run."""
 
 import nbformat
-import numpy as np
 import pytest
+from explorers import check_editor, check_sr_explorer
+from film_player import check_player
 from lab import Lab, in_lab, jupyterlab
-from test_films import check_player
 
 from eigencourse import report
 from eigencourse.lessons import Lesson, lessons
-from eigenlib.eigenoptions import learn_eigenoption
-from eigenlib.eigenpurposes import extract_eigenpurposes
-from eigenlib.gridworld import GridWorld
 
 pytestmark = [pytest.mark.browser, pytest.mark.notebook, pytest.mark.xdist_group("lab")]
 # The cells of each lesson that its explorers need, and slider keys that always change the picture of the first.
 EXPLORERS = {
     "02": (("imports", "two-build", "explorer"), ["ArrowLeft"]),
-    "03": (("imports", "explorer"), ["ArrowLeft"]),
+    "03": (("imports", "explorer"), []),
     "04": (("imports", "explorer", "editor"), ["ArrowRight"]),
     "08": (("imports", "stored", "explore"), ["ArrowLeft", "ArrowRight"]),
     "10": (("imports", "explore"), []),
@@ -53,7 +50,7 @@ def test_explorers_in_the_lab(server, browser):
     def explore(lab):
         (folder / "go").unlink(missing_ok=True)
         lab.run_all()
-        explorers = [lab.explorer(which) for which in range(4)]
+        explorers = [lab.explorer(which) for which in range(3)]
         lab.tab.locator(".eigenlib-films").wait_for()
         before = [lab.picture(explorer) for explorer in explorers]
         assert lab.busy(), "the moves below must meet a notebook that still runs"
@@ -66,7 +63,8 @@ def test_explorers_in_the_lab(server, browser):
         for explorer, picture, mine in zip(explorers, before, keys, strict=True):
             lab.wait_for_new_picture(explorer, picture)
             follow_twenty_moves(lab, explorer, mine)
-        check_editor(lab.tab, lab.tab.locator(".eigenlib-maze-editor"))
+        check_sr_explorer(lab.tab)
+        check_editor(lab.tab)
         check_player(lab.tab.locator(".eigenlib-films"))
         assert "[ ]:" not in {
             text.strip() for text in lab.tab.locator(".jp-CodeCell .jp-InputPrompt").all_text_contents()
@@ -104,57 +102,6 @@ def test_jupyterlabs_own_errors_are_told_apart_from_ours():
 
 # --- the maze editor, in the lab and in the report ----------------------------------------------------------------------
 
-CELL = 26  # pixels of a cell of the 13 × 13 four rooms in a canvas of 340
-
-
-def click_cell(editor, row, col):
-    editor.locator("canvas").first.click(position={"x": (col + 0.5) * CELL, "y": (row + 0.5) * CELL})
-
-
-def state_of(editor):
-    """What the editor computed: the map, eigenvalues of T, the vector shown and its option."""
-    return editor.evaluate("element => element.closest('.eigenlib-maze-editor').parentElement.eigenlib")
-
-
-def check_editor(tab, editor):
-    """Walls come and go, the maze is never cut, and the numbers are the library's."""
-    editor.scroll_into_view_if_needed()
-    agrees_with_the_library(state_of(editor))
-    click_cell(editor, 3, 3)
-    agrees_with_the_library(state_of(editor))
-    assert state_of(editor)["text"].splitlines()[3][3] == "X"
-    click_cell(editor, 6, 2)  # the left door
-    click_cell(editor, 3, 6)  # and the upper one: would cut a room off
-    assert "cut the maze in two" in editor.locator(".eigenlib-maze-message").inner_text()
-    after = state_of(editor)
-    assert after["text"].splitlines()[3][6] == "."
-    agrees_with_the_library(after)
-    click_cell(editor, 0, 0)
-    assert "outer wall" in editor.locator(".eigenlib-maze-message").inner_text()
-    editor.locator("canvas").first.press("ArrowDown")  # from row 1, column 1
-    editor.locator("canvas").first.press("Space")
-    assert state_of(editor)["text"].splitlines()[2][1] == "X"
-    start = int(editor.locator("input[type=range]").input_value())
-    for number in range(1, 4):
-        editor.locator("input[type=range]").press("ArrowRight")
-        assert editor.locator("input[type=range]").input_value() == str(start + number)
-        agrees_with_the_library(state_of(editor))
-    editor.get_by_text("flip sign").click()
-    agrees_with_the_library(state_of(editor))
-    editor.get_by_text("original map").click()
-    assert state_of(editor)["text"] == GridWorld.named("four_rooms").text
-
-
-def agrees_with_the_library(state):
-    world = GridWorld.from_text(state["text"])
-    exact = extract_eigenpurposes(world.transition_matrix())
-    assert np.allclose(state["values"], exact.values, atol=1e-10)
-    vector = np.array(state["vector"])
-    assert np.linalg.norm(vector) == pytest.approx(1)
-    value = vector @ world.transition_matrix() @ vector
-    assert np.abs(world.transition_matrix() @ vector - value * vector).max() < 1e-9
-    assert np.array_equal(state["policy"], learn_eigenoption(world, vector).policy)
-
 
 def test_the_maze_editor_in_the_report_without_a_kernel(browser, tmp_path, monkeypatch):
     """The exported page, offline, from disk: the same clicks, the same numbers."""
@@ -162,14 +109,13 @@ def test_the_maze_editor_in_the_report_without_a_kernel(browser, tmp_path, monke
     editor = Lesson(tmp_path / "04_editor.ipynb")
     monkeypatch.setattr(report, "lessons", lambda: [editor])
     assert report.write_report([editor], tmp_path / "report", {}, jobs=1) == 0
-    context = browser.new_context(viewport={"width": 1280, "height": 1000}, offline=True)
+    context = browser.new_context(viewport={"width": 1280, "height": 1000}, offline=True, reduced_motion="reduce")
     tab, errors = context.new_page(), []
     tab.on("pageerror", lambda error: errors.append(str(error)))
     tab.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
     tab.goto((tmp_path / "report" / "04_editor.html").as_uri())
-    editor = tab.locator(".eigenlib-maze-editor")
-    editor.wait_for()
-    check_editor(tab, editor)
+    tab.locator(".eigenlib-maze").wait_for()
+    check_editor(tab)
     assert tab.get_by_text("Explorer, drawn at map four_rooms").count() == 1
     assert errors == []
     context.close()
