@@ -65,6 +65,7 @@ MACHINERY = {
     "eigencourse.ledger.summary": "takes entries of ours",
     "plots.explorers.Screen.png": "takes nothing",
     "eigencourse.grading.marks.": "takes a path that was checked, and rows of ours; eigenlib grade, below",
+    "eigencourse.execution.": "eigenlib report, below",
     "eigencourse.lessons.": "eigenlib report, notebooks and doctor, below; what users call, lessons, has its entry",
     "eigencourse.portable.": "eigenlib portable, below",
     "eigencourse.readme.": "eigenlib readme, below",
