@@ -174,6 +174,9 @@ def run_many(
             pool.shutdown(wait=False, cancel_futures=True)
             while wait(waiting, timeout=0.2).not_done:
                 kill_kernels()
+            for outcome in (done.result() for done in waiting if not done.cancelled() and not done.exception()):
+                if outcome.failure:  # its kernel was killed, just now
+                    outcome.output.unlink()
             raise
     return sorted(outcomes, key=lambda outcome: outcome.name)
 
