@@ -1,4 +1,4 @@
-"""The `eigenlib` command: `eigenlib report | notebooks | portable | readme | student | grade | reference | atari | doctor`."""
+"""The `eigenlib` command: `eigenlib report | notebooks | portable | readme | student | grade | experiment | atari | doctor`."""
 
 from __future__ import annotations
 
@@ -18,11 +18,9 @@ from typing import Any
 
 from eigenlib import __version__
 from eigenlib._extras import missing
+from eigenlib.experiments import EXPERIMENTS
 
 TIERS = ("quick", "paper")
-EXPERIMENTS = tuple(
-    ["control", "control_2017", "deep_rooms", "atari_normalisation", "atari_seeds", "atari_myopia", "atari_evidence"]
-)
 AMOUNTS = {
     "samples": "transitions to learn from",
     "passes": "over them with both losses",
@@ -90,7 +88,9 @@ def main(arguments: list[str] | None = None) -> int:
 def _require_values(options: dict[str, Any]) -> None:
     """What no option may be: a number that is none or too small, text that no file can have for a name."""
     for name, value in options.items():
-        option = name if name in ("step", "game", "name", "submissions") else f"--{name.replace('_', '-')}"
+        option = (
+            name if name in ("step", "game", "name", "submissions", "old", "new") else f"--{name.replace('_', '-')}"
+        )
         if name in ("jobs", "processes", "threads") and isinstance(value, int) and value < 1:
             raise UsageProblem(f"{option} must be at least 1, got {value}.")
         for one in value if isinstance(value, list) else [value]:
@@ -224,6 +224,18 @@ def _student(options: Namespace) -> int:
 
 
 @command(
+    ("old", {"metavar": "OLD", "help": "where your answers are"}),
+    ("new", {"metavar": "NEW", "help": "the new edition's notebook or folder, in which the blanks are filled"}),
+)
+def _carry(options: Namespace) -> int:
+    """Take your answers from an old notebook, or a folder, into a new edition."""
+    from eigencourse.carry import carry
+
+    print(*carry(options.old, options.new), sep="\n")
+    return 0
+
+
+@command(
     ("submissions", {"nargs": "+", "metavar": "SUBMISSION.ipynb", "help": "notebooks, or folders of them"}),
     option("--csv", "FILE", "where the marks go (default: marks.csv)", "marks.csv"),
     option("--timeout", "S", "seconds a cell may take (default: 60)", 60.0),
@@ -262,33 +274,20 @@ def _grade(options: Namespace) -> int:
     return int(any(row["status"].startswith("broken: cannot be read") for row in rows))  # such as a mistyped name
 
 
-@command(("name", {"help": ", ".join(EXPERIMENTS)}))
-def _reference(options: Namespace) -> int:
-    """Compute a stored full-scale experiment anew (minutes; resumable)."""
-    from eigenlib.paths import REFERENCE
+@command(("name", {"help": ";  ".join(f"{name}: {it.question} ({it.takes})" for name, it in EXPERIMENTS.items())}))
+def _experiment(options: Namespace) -> int:
+    """Make the stored results of an experiment anew, and go on where that was stopped."""
+    from eigenlib import experiments
 
     if options.name not in EXPERIMENTS:
         raise UsageProblem(f"There is no experiment {options.name!r}; there are {', '.join(EXPERIMENTS)}.")
-    if options.name == "deep_rooms":
-        from eigenlib.experiments.deep_rooms import make_reference
-
-        make_reference()
-    elif options.name == "atari_evidence":
-        from eigenlib.experiments import atari_evidence
-
-        atari_evidence.make_reference(threads="auto", precision="auto")
-        print(f"Stored: {atari_evidence.RESULTS}")
-        return 0
-    elif options.name.startswith("atari_"):
-        from eigenlib.experiments import atari_studies
-
-        atari_studies.make_reference(options.name)
-    else:
-        from eigenlib.experiments.control import stored_curves
-
-        stored_curves(options.name, regenerate=True)
-    print(f"Stored: {REFERENCE / options.name}.npz")
+    print(f"Stored: {experiments.make(options.name)}")
+    print(*experiments.scored(options.name), sep="\n")
     return 0
+
+
+# its name in the first edition
+COMMANDS["reference"] = COMMANDS["experiment"]
 
 
 @command(

@@ -36,27 +36,23 @@ import eigenlib
 from eigencourse import cli
 from eigencourse.lessons import NotebookProblem, lessons
 from eigenlib import storage
-from eigenlib.atari import dataset, games, pipeline, runs, training
-from eigenlib.experiments import atari_studies
+from eigenlib.atari import dataset, emulator, pipeline, training
 from eigenlib.experiments.control import load_reference
 from eigenlib.gridworld import GridWorld, map_names
 
 TIMES = int(os.environ.get("EIGENLIB_FUZZ", "1"))
 TABLES = {**TABULAR, **PICTURES, **ATARI, **COURSE}
-NAMES = {key for _, kinds in TABLES.values() for key in kinds} | {"ale-py", *games._games().values(), "fuzz", "mem"}
+NAMES = {key for _, kinds in TABLES.values() for key in kinds} | {"ale-py", *emulator._games().values(), "fuzz", "mem"}
 
 # Known faults that someone is mending: (the beginning of a line of the report, why). Must be empty in the end.
 PENDING: tuple[tuple[str, str], ...] = ()
 
 # Public by name, but given nothing that a user has typed: each with the way on which a user's values do reach it.
 MACHINERY = {
-    "atari.diagnosis.": "measures of the experiment in evidence, on arrays that it made",
-    "experiments.atari_evidence.": "steps of one experiment, whose settings stand in its file",
-    "atari.subgoals.": "a null of the experiment in evidence, on places that it found",
-    "atari.training.faster_precision": "takes what train has checked",
     "experiments.verdicts.": "verdicts of the experiment in evidence, on its own results",
     "eigencourse.cli.": "the command line, fuzzed as such below",
     "eigencourse.doctor": "takes nothing, or what the command line has checked",
+    "eigencourse.carry.": "eigenlib carry, below",
     "eigencourse.editions.": "eigenlib student, below",
     "eigencourse.report.figures.best_figure": "takes a notebook that nbformat has read",
     "eigencourse.ledger.claims": "takes nothing",
@@ -81,31 +77,43 @@ MACHINERY = {
     "storage.whole_folder": "takes a path that was checked",
     "storage.write_description": "takes a path that was checked",
     "eigencourse.report.": "eigenlib report, below",
+    "canonical.canonical": "takes what a solver returned to extract_eigenpurposes",
+    "large.factors.": "takes matrices that the library has built",
     "large.spectrum.": "extract_eigenpurposes and sr_eigenpurposes, which have checked all",
-    "diffusion.require_cost": "is itself a refusal",
+    "diffusion.require_conventions": "is itself a refusal",
     "plots.require_map": "is itself a refusal",
     "gridworld.GridWorld.outcomes": "takes nothing",
-    "gridworld.map_names": "takes nothing",
     "atari.dataset.": "see collect, play and open_dataset, which have entries",
-    "atari.discovery.discover": "eigenlib atari discover, below",
     "atari.emulator.Emulator.": "takes nothing",
     "atari.emulator.windows": "takes the height and width of ALE's screen",
     "atari.learning.": "the inner loop of training: what notebooks make of it themselves has entries",
-    "atari.machine.": "takes objects of torch that training has made",
+    "atari.device.": "takes objects of torch that training has made",
     "atari.metrics.places": "is itself a refusal",
-    "atari.metrics.require_dataset": "is itself a refusal",
+    "atari.metrics.predicted": "takes what predicted_frames and prediction_errors have checked",
     "atari.network.DeepSR.layers": "takes nothing",
-    "atari.options.restored": "is itself a refusal",
+    "atari.options.empty_log": "takes what follow_greedily and wander have checked",
+    "atari.options.note": "takes what follow_greedily and wander have checked",
+    "atari.options.plans": "takes what follow_greedily has checked",
+    "atari.options.visit": "takes a world that was checked; a start reaches it by follow_greedily",
     "atari.pipeline.": "eigenlib atari, below; prepare, which checks a job, has its entry",
     "atari.pixels.PixelMaze.": "takes nothing",
     "atari.pixels.PixelWorld": "a protocol",
     "atari.pixels.require_": "is itself a refusal",
-    "atari.pretrained.ship": "eigenlib atari ship, below",
-    "atari.runs.": "damaged files, below",
+    "atari.training.exported": "takes a network that was trained",
     "atari.training.fingerprint": "takes a dataset that train has checked",
     "experiments.deep_rooms.AsWritten": "an objective that watch_features makes",
-    "experiments.deep_rooms.make_reference": "takes nothing",
-    "experiments.deep_rooms.stored_": "takes nothing",
+    "experiments.atari_": "tasks of an experiment, whose settings stand in its file",
+    "experiments.control.run": "a task of an experiment",
+    "experiments.control.merged": "takes what tasks have found",
+    "experiments.control.score": "takes what was stored",
+    "experiments.control.settings": "takes an experiment that was checked",
+    "experiments.control.store": "takes what tasks have found",
+    "experiments.deep_rooms.run": "a task of an experiment",
+    "experiments.deep_rooms.score": "takes what was stored",
+    "experiments.deep_rooms.sto": "takes nothing, or what tasks have found",
+    "experiments.make": "eigenlib experiment, below",
+    "experiments.module_of": "eigenlib experiment, below",
+    "experiments.scored": "eigenlib experiment, below",
 }
 RECORDS = {  # dataclasses that only the library fills in
     "experiments.control.Curves",
@@ -116,8 +124,8 @@ RECORDS = {  # dataclasses that only the library fills in
     "eigencourse.lessons.Outcome",
     "atari.dataset.Dataset",
     "atari.pipeline.Job",
-    "atari.runs.Run",
-    "eigenoptions.Option",  # fuzzed by what takes options
+    "atari.training.Run",
+    "options.Option",  # fuzzed by what takes options
 }
 
 
@@ -402,7 +410,7 @@ def test_damaged_archives_are_refused(tmp_path, report):
 def test_damaged_networks_and_datasets_are_refused(tmp_path, report):
     rng, faults, count = random.Random(TIMES), [], 0
     good = {"run": fuzz_tables.stored_run(), "data": fuzz_tables.stored_data()}
-    for kind, load in (("run", runs.load_run), ("data", dataset.open_dataset)):
+    for kind, load in (("run", training.load_run), ("data", dataset.open_dataset)):
         folder = tmp_path / "given" / kind
         names = sorted(path.name for path in good[kind].iterdir() if path.is_file())
         for k in range(40 * TIMES):
@@ -415,10 +423,10 @@ def test_damaged_networks_and_datasets_are_refused(tmp_path, report):
             )
             count += 1
     run, changed = good["run"], tmp_path / "given" / "entry"
-    about = storage.tensors_description(run / runs.DESCRIPTION)
+    about = storage.tensors_description(run / "run")
 
     def load() -> None:
-        runs.load_run(changed)
+        training.load_run(changed)
 
     def take_up() -> None:
         training.train(fuzz_tables.data(), fuzz_tables.config(), changed, progress=False, device="cpu", threads=1)
@@ -456,11 +464,11 @@ WORK = (
     "eigencourse.lessons.refresh",
     "eigencourse.readme.write",
     "eigencourse.readme.stale",
+    "eigencourse.carry.carry",
     "eigencourse.editions.write_editions",
     "eigencourse.grading.grade._Class._examined",
     "eigencourse.grading.marks.write",
-    "eigenlib.experiments.control.control_experiment",
-    "eigenlib.experiments.deep_rooms._trained",
+    "eigenlib.experiments._tasks.tasks",
     "eigencourse.doctor.examine",
     "eigencourse.doctor.run_many",
     "eigencourse.portable.probe",
@@ -475,9 +483,6 @@ def told(arguments: list[str]) -> tuple[str, str]:
         for name in WORK:
             stack.enter_context(patch(name, _reached))
         stack.enter_context(patch.dict(pipeline.STEPS, dict.fromkeys(pipeline.STEPS, _reached)))
-        stack.enter_context(
-            patch.dict(atari_studies.STUDIES, {name: ([("x",)], _reached) for name in atari_studies.STUDIES})
-        )
         stack.enter_context(redirect_stdout(out))
         stack.enter_context(redirect_stderr(err))
         status, error = outcome(lambda: cli.main(arguments), " ".join(arguments)[:200])
@@ -508,6 +513,7 @@ COMMANDS = {  # option: (what it may be given, whether any word will do)
     "portable": {"--only": ("02", False), "--machines": ("own", False), "--jobs": ("2", False)},
     "readme": {},
     "student": {"--out": ("given/build", True)},
+    "carry": {},
     "grade": {
         "--csv": ("given/marks.csv", True),
         "--timeout": ("5", False),
@@ -516,6 +522,7 @@ COMMANDS = {  # option: (what it may be given, whether any word will do)
         "--gradebook": ("moodle", False),
         "--students": (None, False),
     },
+    "experiment": {},
     "reference": {},
     "atari": {
         "--preset": ("quick", False),
@@ -536,7 +543,9 @@ COMMANDS = {  # option: (what it may be given, whether any word will do)
 }
 POSITIONAL = {
     "report": ["--only", "02"],
+    "carry": ["given/old.ipynb", "given/new.ipynb"],
     "grade": ["given/none.ipynb"],
+    "experiment": ["atari_myopia"],
     "reference": ["control"],
     "atari": ["show", "freeway"],
     "doctor": ["--course"],
@@ -604,7 +613,7 @@ def test_the_command_line_refuses_in_one_sentence(tmp_path, report):
             words[where] = wrong
             trial(["atari", *words], False)
     for wrong in (*WORDS, *NUMBERS):
-        trial(["reference", wrong], False)
+        trial(["experiment", wrong], False)
     for wrong in ("", "\0"):
         trial(["grade", wrong], False)
     for path in files:

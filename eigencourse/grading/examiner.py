@@ -128,7 +128,8 @@ class Answer(wire.Remote):
         except (Gone, Stopped) as lost:  # which the check must not take for an answer
             self.lost = lost
             raise
-        return wire.Outcome(wire.decode(reply["result"]), bool(reply["changed"]), str(reply["error"]))
+        result, error = wire.decode(reply["result"]), str(reply["error"])
+        return wire.Outcome(result, bool(reply["changed"]), error, bool(reply["stub"]))
 
 
 class Examination:

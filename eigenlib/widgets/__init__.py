@@ -20,11 +20,12 @@ import traitlets
 from matplotlib.figure import Figure
 
 from eigenlib import _require, plots
+from eigenlib.comparing import alignment, match_signs, relative_error
 from eigenlib.eigenoptions import learn_eigenoption
-from eigenlib.eigenpurposes import alignment, extract_eigenpurposes, match_signs
+from eigenlib.eigenpurposes import extract_eigenpurposes
 from eigenlib.gridworld import ARROWS, GridWorld, map_names
 from eigenlib.plots.explorers import SCREEN_DPI, Screen, deep_sr, eigenoption, learned_sr, spectra
-from eigenlib.representation import learn_successor_representation, relative_error, successor_representation
+from eigenlib.representation import learn_successor_representation, successor_representation
 
 
 class Explorer(ipywidgets.VBox):

@@ -1,4 +1,4 @@
-"""The compiled inner loops of a frame (numba). Functions import this module when called: numba takes 0.6 s to import.
+"""The compiled inner loops of a frame (numba).
 
 From one decision to the next most rows of a screen stay as they are: only those that change are worked on.
 """

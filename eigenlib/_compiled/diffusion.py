@@ -1,4 +1,4 @@
-"""The two loops of `diffusion` that are compiled (numba); imported when first needed, see `_kernels`."""
+"""The two loops of `diffusion` that are compiled (numba)."""
 
 from __future__ import annotations
 

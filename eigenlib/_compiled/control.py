@@ -1,4 +1,4 @@
-"""The inner loops of Q-learning, compiled (numba); imported when called, like `_kernels`, whose random stream they use.
+"""The inner loops of Q-learning, compiled (numba).
 
 What the greedy policy earns depends on Q only through *which* actions are best in each state. So the policy is evaluated
 anew only after an episode that changed them in a state which the policy can visit. That makes an exact evaluation
@@ -10,10 +10,62 @@ loops over four actions; given as arrays, any number of them will do.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numba import njit
 
-from eigenlib._kernels import _GOLDEN, below, outcome, scramble
+from eigenlib._compiled.stream import GOLDEN, below, outcome, scramble
+from eigenlib.worlds import World
+
+
+def explorer(world: World, policies: np.ndarray, starts: np.ndarray) -> tuple[Any, ...]:
+    """What the behaviour needs, of options (K, S) as `require_options` returns them.
+
+    sampler: ways and upto, as in `worlds`.  menu (S, K): the options that can start in s come first.  sizes (S,): actions
+    and options to choose from in s.  policies (K, S): actions, −1 where the option ends.
+    """
+    menu = np.argsort(~starts.T, axis=1, kind="stable")
+    # Small types, so that the tables fit the nearest cache; wider ones only where numbers would not fit into them.
+    numbers = np.int16 if len(policies) <= np.iinfo(np.int16).max else np.int64
+    actions = np.int8 if world.n_actions <= np.iinfo(np.int8).max else np.int64
+    sampler = tuple(np.ascontiguousarray(table) for table in world.sampler)
+    return sampler, menu.astype(numbers), world.n_actions + starts.sum(axis=0), policies.astype(actions)
+
+
+def greedy_tables(world: World) -> tuple[Any, ...]:
+    """What the greedy policy's evaluation needs: the successors of every state, and `actions` and `slots` to count."""
+    successors = _successors(world)
+    usual = world.n_actions == successors[0].shape[1] == 4
+    counted = (world.n_actions, successors[0].shape[1])
+    return successors, tuple((0,) * 4 if usual else np.empty(number, np.int8) for number in counted)
+
+
+def _successors(world: World) -> tuple[np.ndarray, np.ndarray]:
+    """places (S, M): the states to which the actions of s may lead; chances (S, A, M): how likely each action leads there.
+
+    Where every action has one outcome, places are those of the A actions, and chances is empty, (0, A, A). Where actions
+    slip into what others do, one row, (1, A, A), serves all states.
+    """
+    n_states, n_actions, moves, dynamics = world.n_states, world.n_actions, world.uniform_moves, world.dynamics
+    if len(dynamics) == 1:
+        return dynamics[0][1].astype(np.uint32), np.empty((0, n_actions, n_actions))
+    if moves is not None:
+        column = {moves[:, a].tobytes(): a for a in range(n_actions)}
+        like = [[column.get(ahead[:, a].tobytes(), -1) for a in range(n_actions)] for _, ahead in dynamics]
+        if np.min(like) >= 0:
+            shares = [chance * np.eye(n_actions)[at] for (chance, _), at in zip(dynamics, like, strict=True)]
+            return moves.astype(np.uint32), np.sum(shares, axis=0)[None]
+    states = np.arange(n_states)[:, None]
+    pairs = np.stack([states * n_states + ahead for _, ahead in dynamics])  # (K, S, A)
+    which, slot = np.unique(pairs, return_inverse=True)  # every (s, s′) once, those of a state side by side
+    slot = slot.reshape(pairs.shape) - np.searchsorted(which, states * n_states)
+    places = np.tile(states, slot.max() + 1).astype(np.uint32)
+    chances = np.zeros((n_states, n_actions, places.shape[1]))
+    for (chance, ahead), at in zip(dynamics, slot, strict=True):
+        np.put_along_axis(places, at, ahead.astype(np.uint32), axis=1)
+        chances[states, np.arange(n_actions), at] += chance
+    return places, chances
 
 
 @njit(inline="always")
@@ -47,7 +99,7 @@ def share(row, s, chances, chance, actions, slots):
 def greedy_outcome(q, places, chances, start, goal, discounts, visited, actions, slots):
     """(expected discounted return, chance to arrive in time) of the greedy policy of q, (S, A), exactly.
 
-    places, chances: the successors of every state, as in `control._successors`.  discounts: (steps,) γᵗ.
+    places, chances: the successors of every state, as in `_successors`.  discounts: (steps,) γᵗ.
     visited: (S,) bool, set at least where the policy can come.
     """
     n_states, steps = len(places), len(discounts)
@@ -93,14 +145,6 @@ def greedy_outcome(q, places, chances, start, goal, discounts, visited, actions,
 
 
 @njit(cache=True, nogil=True)
-def greedy_outcomes(q, places, chances, start, goal, discounts, outcomes, actions, slots):
-    """outcomes: (R, 2), filled with what the greedy policy of each q, (R, S, A), earns and how surely it arrives."""
-    visited = np.empty(len(places), np.bool_)
-    for k in range(len(q)):
-        outcomes[k] = greedy_outcome(q[k], places, chances, start, goal, discounts, visited, actions, slots)
-
-
-@njit(cache=True, nogil=True)
 def q_runs(
     q, outcomes, streams, sampler, menu, sizes, policies, duration, repeat, task, rates, discounts, successors, unroll
 ):
@@ -110,7 +154,7 @@ def q_runs(
     surely it arrives.  sampler: ways and upto, as in `worlds`.  menu: (S, K) the options that can start in s; the first
     sizes[s] − A of a row count.  policies: (K, S) actions, −1 where an option ends.  duration: the most steps an option
     takes.  repeat: its later steps repeat the first, as in the 2017 code.  task: start, goal.  rates: α, γ.
-    discounts: (steps,) γᵗ.  successors: places and chances, as in `control`.  unroll: actions and slots, see above.
+    discounts: (steps,) γᵗ.  successors: places and chances, as in `_successors`.  unroll: actions and slots, see above.
     """
     (ways, upto), (start, goal), (step_size, gamma) = sampler, task, rates
     (places, chances), (actions, slots) = successors, unroll
@@ -125,7 +169,7 @@ def q_runs(
                 if left > 0 and not repeat:
                     action = policies[option, s]
                 if left == 0 or action < 0:
-                    stream += _GOLDEN
+                    stream += GOLDEN
                     choice = below(scramble(stream), sizes[s])
                     if choice < n_actions:
                         action, left = choice, 1
@@ -135,7 +179,7 @@ def q_runs(
                 left -= 1
                 s_next = moves[s, action]
                 if len(upto) > 0:
-                    stream += _GOLDEN
+                    stream += GOLDEN
                     s_next = ways[outcome(stream, upto, s, action), s, action]
                 target = 1.0
                 if s_next != goal:

@@ -1,21 +1,28 @@
-"""What has a network learned? Does it see the avatar, foresee motion, and is ψ a successor representation? (notebook 10)
+"""Measures of `atari_evidence`: what has a network learned, and do options end where a player would want to be? (notebook 10)
 
-Numbers for a network φ, ζ, ψ on a walk of random play that it was not trained on. None of them asks where options go: they
-say what options have to go by. `solved_successors` is the control for all that is said about ψ: for *any* features, random
-ones included, least squares finds the best linear successor features on a walk (LSTD, Bradtke and Barto 1996).
+Numbers for a network φ, ζ, ψ on a walk of random play that it was not trained on say what options have to go by: does it see
+the avatar, foresee motion, and is ψ a successor representation? `solved_successors` is the control for all that is said
+about ψ: for *any* features, random ones included, least squares finds the best linear successor features on a walk (LSTD,
+Bradtke and Barto 1996).
+
+"The terminal states correspond to what are considered good subgoals" (§4.2) says something only if other places that can be
+reached do not. So the null draws among these: an archive of states explores the room without any network.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
 import torch
-from scipy import ndimage
+from scipy import ndimage, stats
 
 from eigenlib.atari.dataset import NO_ACTION, Dataset
 from eigenlib.atari.learning import bootstraps
-from eigenlib.atari.network import SIDE, DeepSR
+from eigenlib.atari.metrics import CELL, predicted
+from eigenlib.atari.network import DeepSR
+from eigenlib.atari.pixels import SIDE
 
 NEAR = 4.0  # pixels of the screen
 FAINT = 8.0  # grey levels that a change must exceed
@@ -125,15 +132,11 @@ def tracking(network: DeepSR, walk: Dataset, rows: np.ndarray, screen: tuple[int
     pixels with gaps of at most 6. Only sprites count whose true centroid is more than NEAR from the middle of their
     region: there a smear over the region and a guess of its middle score nothing, and nor does copying.
     """
-    device, counts = network.mean.device, {"avatar": [0, 0], "others": [0, 0]}
+    counts = {"avatar": [0, 0], "others": [0, 0]}
     mean = (network.mean * 255).cpu().numpy()
     unit = np.array([screen[0] / SIDE, screen[1] / SIDE])  # screen pixels in one of the frame: down, across
-    for start in range(0, len(rows), 256):
-        some = rows[start : start + 256]
-        now, after = (np.array(walk.frames[r]).astype(np.float32) for r in (some, some + 1))
-        actions = torch.from_numpy(np.asarray(walk.actions)[some].astype(np.int64)).to(device)
-        frames = torch.from_numpy(np.array(walk.frames[some])).to(device)
-        guess = network.to_pixels(network.predict(network.phi(frames), actions)).float().cpu().numpy()
+    for some, *pictures, expectation in predicted(network, walk, rows):
+        now, after, guess = (p.float().cpu().numpy() for p in (*pictures, network.to_pixels(expectation)))
         before = np.abs(now - mean)
         true, expected = (np.maximum(np.abs(x - mean) - before - FAINT, 0.0) for x in (after, guess))
         for k, row in enumerate(some):
@@ -175,3 +178,77 @@ def centroid(mass: np.ndarray, region: Any) -> np.ndarray | None:
         return None
     down, across = (np.arange(s.start, s.stop) + 0.5 for s in region)
     return np.array([part.sum(axis=1) @ down, part.sum(axis=0) @ across]) / total
+
+
+# --- subgoals of Montezuma's first room -----------------------------------------------------------------------------------
+
+AT_SUBGOAL = 12.0  # pixels
+SUBGOALS = {  # x, y of the avatar's middle on arrival, Kulkarni et al. (2016); written down from the screen
+    "foot of the middle ladder": (80, 127),
+    "rope": (112, 105),
+    "left door": (21, 83),
+    "right door": (137, 83),
+    "top of the right ladder": (136, 127),
+    "foot of the right ladder": (136, 170),
+    "foot of the left ladder": (21, 170),
+    "top of the left ladder": (21, 127),
+    "key": (15, 105),
+}
+
+
+def subgoals_near(places: np.ndarray) -> list[str]:
+    """The SUBGOALS that one of these places, (n, 2), is near."""
+    apart = {name: np.hypot(*(np.reshape(places, (-1, 2)) - goal).T) for name, goal in SUBGOALS.items()}
+    return [name for name, distances in apart.items() if distances.min(initial=np.inf) <= AT_SUBGOAL]
+
+
+def by_chance(spots: np.ndarray, count: int) -> float:
+    """Mean number of SUBGOALS near one of `count` places drawn among the reachable ones, spots (n, 2), without repeats."""
+    goals = np.array(list(SUBGOALS.values()))
+    close = np.hypot(*(spots[:, None] - goals[None]).transpose(2, 0, 1)) <= AT_SUBGOAL  # (n, 9)
+    # a goal with h spots near it is missed by C(n − h, count) of the C(n, count) choices: no need to draw
+    missed = stats.hypergeom.pmf(0, len(spots), close.sum(axis=0), min(count, len(spots)))
+    return float((1 - missed).sum())
+
+
+def reachable(world: Any, decisions: int, rng: np.random.Generator) -> np.ndarray:
+    """Places of the room where a world is in which one can stand, (n, 2), one for each cell of 8 × 8 pixels.
+
+    An archive of cells: restore one of them, act at random for 20 decisions, keep the state of each new cell. A place
+    counts if the avatar is where it was after one decision of doing nothing, and alive after 20, in one of ten tries.
+    """
+    home, lives = world.room(), world.lives
+    archive, stood = {_cell(world): world.save()}, {}
+    tries: Counter[tuple[int, int]] = Counter()
+    cells = list(archive)
+    for _ in range(decisions // 20):
+        world.restore(archive[cells[rng.integers(len(cells))]])
+        for action in rng.integers(world.n_actions, size=20).tolist():
+            world.act(action)
+            if world.over or world.lives < lives or world.room() != home or world.position() is None:
+                break
+            cell = _cell(world)
+            if cell not in archive:
+                archive[cell] = world.save()
+                cells.append(cell)
+            if cell not in stood and tries[cell] < 10:
+                tries[cell] += 1
+                here, place = world.save(), world.position()
+                if _stands(world):
+                    stood[cell] = place
+                world.restore(here)
+    return np.array(sorted(stood.values()))
+
+
+def _cell(world: Any) -> tuple[int, int]:
+    x, y = world.position()
+    return int(x // CELL), int(y // CELL)
+
+
+def _stands(world: Any) -> bool:
+    place, lives = world.position(), world.lives
+    for decision in range(20):
+        world.act(0)
+        if world.over or world.lives < lives or (decision == 0 and world.position() != place):
+            return False
+    return True

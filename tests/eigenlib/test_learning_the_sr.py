@@ -9,10 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from worlds import worlds
 
-from eigenlib import _kernels
+from eigenlib import _compiled
+from eigenlib.comparing import relative_error
 from eigenlib.gridworld import GridWorld
 from eigenlib.representation import learn_successor_representation as learn
-from eigenlib.representation import relative_error, successor_representation
+from eigenlib.representation import successor_representation
 
 ROOMS = GridWorld.named("four_rooms")
 EXACT = successor_representation(ROOMS.transition_matrix(), 0.9)
@@ -147,7 +148,7 @@ def test_a_run_among_many_is_the_run_alone():
 def test_the_number_of_threads_does_not_matter(monkeypatch):
     results = []
     for threads in (1, 2, 5):
-        monkeypatch.setattr(_kernels, "THREADS", threads)
+        monkeypatch.setattr(_compiled, "THREADS", threads)
         results.append(learn(ROOMS, 40, seeds=range(6), snapshots=[10, 40]))
     assert (results[0] == results[1]).all()
     assert (results[0] == results[2]).all()
