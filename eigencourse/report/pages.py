@@ -18,6 +18,7 @@ from eigencourse.report.figures import best_figure
 from eigencourse.report.lesson_page import LessonPage, lesson_page, plain
 from eigencourse.lessons import Lesson, Outcome
 from eigencourse.paths import STATIC, TEMPLATES
+from eigenlib.paths import ROOT
 from eigenlib.storage import replace_file
 
 _SHOWN_VERSIONS = ("numpy", "scipy", "torch", "ale-py", "matplotlib", "papermill")
@@ -92,6 +93,7 @@ def _figures(site: Path, order: list[Lesson], executed: Mapping[str, Any]) -> di
 def _assets(site: Path, order: list[Lesson], pages: dict[str, LessonPage], claims: list[dict[str, Any]]) -> None:
     for asset in _COPIED:
         replace_file(site / "assets" / asset, (STATIC / asset).read_bytes())
+    replace_file(site / "LICENSE", (ROOT / "LICENSE").read_bytes())
     replace_file(site / "assets" / "style.css", stylesheet().encode())
     entries = json.dumps(_index(order, pages, claims), ensure_ascii=False, separators=(",", ":"))
     replace_file(site / "assets" / "search-index.js", f"window.searchIndex = {entries};\n".encode())
