@@ -173,15 +173,14 @@ def _notebooks(options: Namespace) -> int:
     """Execute the notebooks in place and store their outputs."""
     from eigencourse import lessons, readme
 
-    failed = 0
-    for lesson in lessons.lessons(_words(options.only)):
-        busy = readme.busy()
-        outcome = lessons.refresh(lesson)
+    failed, busy = 0, readme.busy()
+    for outcome in lessons.refresh_many(lessons.lessons(_words(options.only))):
         failed += outcome.failure is not None
         state = f"failed in {outcome.failure}" if outcome.failure else "stored"
-        print(f"{lesson.name:32} {outcome.seconds:6.1f} s  {state}", flush=True)
-        if outcome.failure is None and not busy:
-            readme.note_minutes(lesson.name, outcome.seconds)
+        print(f"{outcome.name:32} {outcome.seconds:6.1f} s  {state}{', before' * outcome.kept}", flush=True)
+        if not (outcome.failure or outcome.kept or busy):
+            readme.note_minutes(outcome.name, outcome.seconds)
+        busy = readme.busy()
     return int(failed > 0)
 
 

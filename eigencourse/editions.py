@@ -16,7 +16,7 @@ from eigencourse.exercises import Exercise, all_exercises
 from eigencourse.lessons import Lesson, NotebookProblem, lessons
 from eigenlib import _require
 from eigenlib.paths import ROOT
-from eigenlib.storage import whole_folder
+from eigenlib.storage import replace_file, whole_folder
 
 _MARKER = ".eigenlib-edition"  # only a folder that holds this file is ever replaced
 
@@ -106,9 +106,9 @@ def write_editions(out: Path) -> list[Path]:
     for name, edition in editions.items():
         with whole_folder(out / name) as building:
             (building / _MARKER).touch()
-            (building / "README.md").write_text(readmes[name], encoding="utf-8")
+            replace_file(building / "README.md", readmes[name].encode())
             for lesson in course:
-                nbformat.write(edition(lesson), building / lesson.path.name)
+                replace_file(building / lesson.path.name, (nbformat.writes(edition(lesson)) + "\n").encode())
     return [out / name for name in editions]
 
 

@@ -14,6 +14,7 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
 from eigencourse.doctor import pins
+from eigencourse.report import pages
 from eigenlib.paths import ROOT
 
 sys.path.insert(0, str(ROOT / "tools"))
@@ -21,7 +22,8 @@ import bootstrap
 import lock
 import newest
 
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+PROJECT, SETUPTOOLS = PYPROJECT["project"], PYPROJECT["tool"]["setuptools"]
 EXTRAS = PROJECT["optional-dependencies"]
 REQUIREMENTS = [Requirement(line) for line in sum(EXTRAS.values(), PROJECT["dependencies"])]
 
@@ -146,6 +148,24 @@ def test_no_file_names_a_registry():
         ROOT / "Makefile",
     ]
     assert not [file.name for file in files if re.search(r"https?://|pypi\.org|pythonhosted", file.read_text())]
+
+
+def test_every_package_and_every_file_beside_its_modules_is_in_the_wheel():
+    listed = SETUPTOOLS["packages"]
+    found = [path.parent for name in ("eigenlib", "eigencourse") for path in (ROOT / name).rglob("__init__.py")]
+    assert sorted(listed) == sorted([".".join(folder.relative_to(ROOT).parts) for folder in found] + ["eigenlib.maps"])
+    for name in ("eigenlib", "eigencourse"):
+        others = {path for path in (ROOT / name).rglob("*.*") if path.is_file() and path.suffix not in (".py", ".pyc")}
+        carried = {path for pattern in SETUPTOOLS["package-data"][name] for path in (ROOT / name).glob(pattern)}
+        assert {path for path in others if "__pycache__" not in path.parts} <= carried
+
+
+def test_what_is_passed_on_has_its_licence_beside_it():
+    assert PROJECT["license"] == "MIT AND Apache-2.0"
+    assert all((ROOT / name).is_file() for name in PROJECT["license-files"])
+    assert "Apache License" in (ROOT / PROJECT["license-files"][1]).read_text()
+    assert {"tex-svg.js", "MATHJAX-LICENSE"} <= set(pages._COPIED)
+    assert "ROMs" in (ROOT / "README.md").read_text()
 
 
 def test_environment_yml_agrees_with_pyproject():

@@ -62,6 +62,7 @@ MACHINERY = {
     "widgets.Explorer": "what all explorers are: each has its entry",
     "widgets.Pictured": "what all explorers are: each has its entry",
     "eigencourse.grading.marks.": "takes a path that was checked, and rows of ours; eigenlib grade, below",
+    "eigencourse.execution.": "eigenlib report, below",
     "eigencourse.lessons.": "eigenlib report, notebooks and doctor, below; what users call, lessons, has its entry",
     "eigencourse.portable.": "eigenlib portable, below",
     "eigencourse.readme.": "eigenlib readme, below",

@@ -15,18 +15,7 @@ import venv
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-LEFT_OUT = (
-    ".*",
-    "*.egg-info",
-    "__pycache__",
-    "build",
-    "dist",
-    "notebooks",
-    "pretrained",
-    "reference",
-    "report",
-    "tests",
-)
+PARTS = ("pyproject.toml", "README.md", "LICENSE", "eigenlib", "eigencourse", "data/maps")
 MORE = """
 from eigenlib.gridworld import map_names
 
@@ -54,7 +43,11 @@ def main() -> None:
         folder = Path(name)
         quiet = ["--quiet", "--disable-pip-version-check"]
         # from a copy, because a build leaves modules of yesterday behind that would end up in the wheel of tomorrow
-        source = shutil.copytree(ROOT, folder / "source", ignore=shutil.ignore_patterns(*LEFT_OUT))
+        source = folder / "source"
+        for part in PARTS:
+            (source / part).parent.mkdir(parents=True, exist_ok=True)
+            copy = shutil.copytree if (ROOT / part).is_dir() else shutil.copyfile
+            copy(ROOT / part, source / part)
         build = ["-m", "pip", "wheel", *quiet, "--no-deps", "--no-build-isolation", "--wheel-dir", str(ROOT / "dist")]
         subprocess.run([sys.executable, *build, str(source)], check=True)
         wheel = max((ROOT / "dist").glob("eigenlib-*.whl"), key=lambda path: path.stat().st_mtime)

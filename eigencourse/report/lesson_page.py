@@ -12,7 +12,7 @@ from typing import NamedTuple
 import nbformat
 from bs4 import BeautifulSoup, Tag
 
-from eigencourse.lessons import WIDGET_STATE, WIDGET_VIEW
+from eigencourse.execution import WIDGET_STATE, WIDGET_VIEW
 from eigencourse.paths import TEMPLATES
 
 

@@ -16,7 +16,8 @@ from shared import CHANGED, HARD, executed
 
 from eigencourse import exercises, ledger
 from eigencourse import lessons as notebooks
-from eigencourse.lessons import Lesson, clean, hidden_errors, lessons, refresh, run
+from eigencourse.execution import WIDGET_VIEW, hidden_errors
+from eigencourse.lessons import Lesson, clean, lessons, refresh, run
 from eigencourse.paths import NOTEBOOKS
 from eigenlib.paths import ROOT
 
@@ -50,7 +51,7 @@ def stored_problems(notebook):
                 problems.append(f"cell {number} stores an error or a warning")
             if "image/png" in output.get("data", {}) and not output.metadata.get("image/png", {}).get("alt"):
                 problems.append(f"cell {number} stores a figure without alt text")
-            if notebooks.WIDGET_VIEW in output.get("data", {}):
+            if WIDGET_VIEW in output.get("data", {}):
                 problems.append(f"cell {number} stores a widget view, which no reader can open")
     if "widgets" in notebook.metadata:
         problems.append("widget state is stored")
@@ -265,7 +266,7 @@ def test_an_error_inside_a_widget_callback_fails_the_notebook(tmp_path, source, 
 
 def test_cleaning_keeps_words_and_pictures():
     cell = nbformat.v4.new_code_cell("print()", metadata={"tags": ["parameters"], "papermill": {"duration": 1.0}})
-    view = {notebooks.WIDGET_VIEW: {"model_id": "x"}, "text/plain": "Explorer", "image/png": "…"}
+    view = {WIDGET_VIEW: {"model_id": "x"}, "text/plain": "Explorer", "image/png": "…"}
     cell.outputs = [nbformat.v4.new_output("stream", name="stdout", text="a\n")]
     cell.outputs.append(nbformat.v4.new_output("display_data", data=view))
     notebook = nbformat.v4.new_notebook(cells=[cell, nbformat.v4.new_markdown_cell("words")])

@@ -77,6 +77,7 @@ def test_nothing_breaks_out_of_a_cell():
 def minutes(tmp_path, monkeypatch):
     """A file of minutes in a folder of its own, and a machine of two cores."""
     monkeypatch.setattr(readme, "MINUTES", tmp_path / "docs" / "minutes.json")
+    monkeypatch.setattr("eigencourse.lessons.PROGRESS", tmp_path / "progress" / "stored.json")
     monkeypatch.setattr("os.cpu_count", lambda: 2)
     return readme.MINUTES
 

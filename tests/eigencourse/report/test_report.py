@@ -31,7 +31,6 @@ def site(tmp_path_factory):
 
     def make(folder):
         def run_many(chosen, into, parameters, jobs, tell):
-            into.mkdir()
             outcomes = []
             for lesson in chosen:
                 outcome = executed(tmp_path_factory, lesson)
