@@ -31,13 +31,8 @@ from eigenlib.paths import CACHE, DATA, PACKAGE
 
 _COURSE = Path(__file__).parents[1]
 # All that there is of eigencourse inside, beside a check that says nothing, because answers are checked outside.
-_SEEN = (
-    "__init__.py",
-    "paths.py",
-    "ledger.py",
-    "claims.toml",
-    *(f"grading/{x}.py" for x in ("__init__", "wire", "runner")),
-)
+_SEEN: tuple[str, ...] = ("__init__.py", "paths.py", "ledger.py", "claims.toml")
+_SEEN += ("grading/__init__.py", "grading/wire.py", "grading/runner.py")
 _SILENT = '''"""Inside the room of a submission: its answers are checked outside."""
 class _Silent:
     def __getattr__(self, name):
