@@ -13,8 +13,7 @@ import numpy as np
 from ale_py import ALEInterface, LoggerMode, roms
 
 from eigenlib.atari.dataset import play
-from eigenlib.atari.emulator import Emulator
-from eigenlib.atari.games import AVATARS, LOCKED
+from eigenlib.atari.emulator import AVATARS, LOCKED, Emulator
 
 DECISIONS, SKIP, ROUNDS, BAR = 150, 5, 25, 0.80
 

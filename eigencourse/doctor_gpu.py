@@ -18,7 +18,7 @@ import numpy as np
 import torch
 
 from eigencourse.doctor import Finding
-from eigenlib.atari import machine
+from eigenlib.atari import device as devices
 from eigenlib.atari.dataset import NO_ACTION, Dataset
 from eigenlib.atari.learning import FrameBatches, Learner, Objective
 from eigenlib.atari.network import SIDE, DeepSR
@@ -39,14 +39,14 @@ class Learned(NamedTuple):
 
 def examine_gpu(device: str = "auto") -> Iterator[Finding]:
     """Findings about one device; "auto" is the one that training would take."""
-    chosen = machine.choose_device(device)
+    chosen = devices.choose_device(device)
     if device == "auto" and chosen.type == "cpu":
         yield Finding(
             "ok", "gpu", "none that this PyTorch can use, so nothing was tested; every lesson runs on the CPU"
         )
         return
     data = drawn_frames()
-    with machine.threads():
+    with devices.threads():
         truth = learned(data, "cpu", "fp32")
     for precision in TOLERANCES:
         yield compared(truth, learned(data, str(chosen), precision), precision, chosen.type)
@@ -90,7 +90,7 @@ def drawn_frames() -> Dataset:
 def _speed(data: Dataset, place: torch.device, seconds: float = 10.0) -> Finding:
     """Samples a second of the paper's network in the precision that training would take, and what its preset then needs."""
     preset, precision = PRESETS["paper"], "bf16" if place.type == "cuda" else "fp32"
-    network, target = (machine.placed(DeepSR(2, preset.config.sizes), place, precision) for _ in range(2))
+    network, target = (devices.placed(DeepSR(2, preset.config.sizes), place, precision) for _ in range(2))
     learner = Learner(Objective(network, target.requires_grad_(False), 0.99), network, target, precision=precision)
     batch = FrameBatches(data, True, place)(np.arange(preset.config.batch))
     learner.update(*batch).sum().item()  # the first one sets up

@@ -11,6 +11,9 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 
 MOVED = {
+    "eigenlib.atari.games": "eigenlib.atari.emulator",
+    "eigenlib.atari.machine": "eigenlib.atari.device",
+    "eigenlib.atari.runs": "eigenlib.atari.training",
     "eigenlib.atari.showing": "eigenlib.plots.atari",
     "eigenlib.atari.discovery": "eigenlib.atari.pipeline",
     "eigenlib.atari.studies": "eigenlib.experiments",
@@ -24,6 +27,7 @@ MOVED = {
     "eigenlib.sampled_diffusion": "eigenlib.large.sampled_diffusion",
 }
 NAMES = {  # single names that went to another module, asked for by the module's `__getattr__`
+    "eigenlib.atari.options": {"wander": "eigenlib.atari.baselines.wander"},
     "eigenlib.eigenpurposes": {
         name: f"eigenlib.comparing.{name}"
         for name in ("alignment", "eigenspaces", "match_signs", "principal_cosines", "residuals", "rotated")

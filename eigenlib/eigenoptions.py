@@ -121,7 +121,8 @@ def _solve(
     if not np.isfinite(purposes).all():
         raise ValueError("The eigenpurpose holds entries that are not finite numbers (NaN or ∞).")
     size = np.abs(purposes).max(axis=0)
-    zero = _ZERO * size
+    # Not less than the smallest normal number: below it even one half of a number may be rounded to the number itself.
+    zero = np.maximum(_ZERO * size, np.finfo(float).tiny)
     q = _action_values(world, purposes, gamma, 2 * _EPS * size)
     best = q.max(axis=0)
     initiation = best > zero

@@ -36,20 +36,19 @@ import eigenlib
 from eigencourse import cli
 from eigencourse.lessons import NotebookProblem, lessons
 from eigenlib import storage
-from eigenlib.atari import dataset, games, pipeline, runs, training
+from eigenlib.atari import dataset, emulator, pipeline, training
 from eigenlib.experiments.control import load_reference
 from eigenlib.gridworld import GridWorld, map_names
 
 TIMES = int(os.environ.get("EIGENLIB_FUZZ", "1"))
 TABLES = {**TABULAR, **PICTURES, **ATARI, **COURSE}
-NAMES = {key for _, kinds in TABLES.values() for key in kinds} | {"ale-py", *games._games().values(), "fuzz", "mem"}
+NAMES = {key for _, kinds in TABLES.values() for key in kinds} | {"ale-py", *emulator._games().values(), "fuzz", "mem"}
 
 # Known faults that someone is mending: (the beginning of a line of the report, why). Must be empty in the end.
 PENDING: tuple[tuple[str, str], ...] = ()
 
 # Public by name, but given nothing that a user has typed: each with the way on which a user's values do reach it.
 MACHINERY = {
-    "atari.training.faster_precision": "takes what train has checked",
     "experiments.verdicts.": "verdicts of the experiment in evidence, on its own results",
     "eigencourse.cli.": "the command line, fuzzed as such below",
     "eigencourse.doctor": "takes nothing, or what the command line has checked",
@@ -87,18 +86,19 @@ MACHINERY = {
     "atari.emulator.Emulator.": "takes nothing",
     "atari.emulator.windows": "takes the height and width of ALE's screen",
     "atari.learning.": "the inner loop of training: what notebooks make of it themselves has entries",
-    "atari.machine.": "takes objects of torch that training has made",
+    "atari.device.": "takes objects of torch that training has made",
     "atari.metrics.places": "is itself a refusal",
     "atari.metrics.predicted": "takes what predicted_frames and prediction_errors have checked",
-    "atari.metrics.require_dataset": "is itself a refusal",
     "atari.network.DeepSR.layers": "takes nothing",
+    "atari.options.empty_log": "takes what follow_greedily and wander have checked",
+    "atari.options.note": "takes what follow_greedily and wander have checked",
     "atari.options.plans": "takes what follow_greedily has checked",
     "atari.options.visit": "takes a world that was checked; a start reaches it by follow_greedily",
     "atari.pipeline.": "eigenlib atari, below; prepare, which checks a job, has its entry",
     "atari.pixels.PixelMaze.": "takes nothing",
     "atari.pixels.PixelWorld": "a protocol",
     "atari.pixels.require_": "is itself a refusal",
-    "atari.runs.": "damaged files, below",
+    "atari.training.exported": "takes a network that was trained",
     "atari.training.fingerprint": "takes a dataset that train has checked",
     "experiments.deep_rooms.AsWritten": "an objective that watch_features makes",
     "experiments.atari_": "tasks of an experiment, whose settings stand in its file",
@@ -123,7 +123,7 @@ RECORDS = {  # dataclasses that only the library fills in
     "eigencourse.lessons.Outcome",
     "atari.dataset.Dataset",
     "atari.pipeline.Job",
-    "atari.runs.Run",
+    "atari.training.Run",
     "options.Option",  # fuzzed by what takes options
 }
 
@@ -409,7 +409,7 @@ def test_damaged_archives_are_refused(tmp_path, report):
 def test_damaged_networks_and_datasets_are_refused(tmp_path, report):
     rng, faults, count = random.Random(TIMES), [], 0
     good = {"run": fuzz_tables.stored_run(), "data": fuzz_tables.stored_data()}
-    for kind, load in (("run", runs.load_run), ("data", dataset.open_dataset)):
+    for kind, load in (("run", training.load_run), ("data", dataset.open_dataset)):
         folder = tmp_path / "given" / kind
         names = sorted(path.name for path in good[kind].iterdir() if path.is_file())
         for k in range(40 * TIMES):
@@ -422,10 +422,10 @@ def test_damaged_networks_and_datasets_are_refused(tmp_path, report):
             )
             count += 1
     run, changed = good["run"], tmp_path / "given" / "entry"
-    about = storage.tensors_description(run / runs.DESCRIPTION)
+    about = storage.tensors_description(run / "run")
 
     def load() -> None:
-        runs.load_run(changed)
+        training.load_run(changed)
 
     def take_up() -> None:
         training.train(fuzz_tables.data(), fuzz_tables.config(), changed, progress=False, device="cpu", threads=1)

@@ -8,12 +8,14 @@ from eigencourse.exercises import exercise
 from eigencourse.exercises.answers import Mistake, array, call, pair, scalar
 from eigencourse.exercises.compare import close, letters, recognise
 
-NO_ACTION, ORDINARY, LIFE_LOST, EPISODE_ENDED, CUT_OFF = 255, 0, 1, 2, 3  # as in eigenlib.atari.dataset
-SIDE, HALF = 84, 6  # of a frame, and half the side of the box around the avatar
+HALF = 6  # half the side of the box around the avatar
 
 
 def _games(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, dict[int, int]]:
     """Rows as `collect` stores them: actions, ends, and for each row with a transition whether something follows it."""
+    # here, not above: lessons that need no torch load this file too
+    from eigenlib.atari.dataset import CUT_OFF, EPISODE_ENDED, LIFE_LOST, NO_ACTION, ORDINARY
+
     actions: list[int] = []
     ends: list[int] = []
     follows: dict[int, int] = {}
@@ -39,6 +41,8 @@ def _numbers(values) -> np.ndarray:
 @exercise
 def transitions(answer):
     """Which rows may be trained on, and where does something follow?"""
+    from eigenlib.atari.dataset import EPISODE_ENDED, LIFE_LOST, ORDINARY
+
     rng = np.random.default_rng(91)
     for _ in range(4):
         actions, ends, follows = _games(rng)
@@ -149,6 +153,8 @@ def normalise(answer):
 
 def _box(x: float, y: float, half: int = HALF) -> np.ndarray:
     """(84, 84) bool: the square of 2·half pixels a side around column x and row y, as far as it lies in the frame."""
+    from eigenlib.atari.pixels import SIDE
+
     inside = [np.abs(np.arange(SIDE) + 0.5 - round(centre)) < half for centre in (x, y)]
     return inside[1][:, None] & inside[0]
 
@@ -156,6 +162,8 @@ def _box(x: float, y: float, half: int = HALF) -> np.ndarray:
 @exercise
 def box_error(answer):
     """The error around the avatar"""
+    from eigenlib.atari.pixels import SIDE
+
     rng = np.random.default_rng(93)
     # Away from the edge first; all where it does not matter whether the middle is rounded or cut to a whole pixel.
     places = [((58.0, 63.0), (210, 160)), ((103.0, 171.0), (210, 160)), ((71.0, 99.0), (250, 160))]

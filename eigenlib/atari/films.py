@@ -95,7 +95,7 @@ def film(
         shape=shape,
         path=positions,
         rooms=rooms,
-        trails=trails(positions, rooms, lives),
+        trails=_trails(positions, rooms, lives),
         deaths=_deaths(lives, known),
         rate=60 / getattr(world, "frame_skip", 5),
         caption=caption,
@@ -125,7 +125,7 @@ def films(
     (K, T+1), "goes", "stays", "deaths", "stops" (K,), options in the order e₁, −e₁, e₂, …
     """
     require_pixel_world(world)
-    did = _require_did(did, "rooms", "lives")
+    did = _require_did(did)
     there, found = len(did["actions"]) // 2, {}
     for purpose in _require.several(purposes, "purposes", "numbers of eigenpurposes"):
         if not 1 <= _require.whole(purpose, "purposes") <= there:
@@ -133,14 +133,12 @@ def films(
         for sign in (1, -1):
             option = 2 * (purpose - 1) + (sign < 0)
             track = (did[name][option] for name in ("actions", "positions", "rooms", "lives"))
-            found[purpose, sign] = film(world, *track, start=start, caption=what_it_did(did, option))
+            found[purpose, sign] = film(world, *track, start=start, caption=_what_it_did(did, option))
     return found
 
 
-def what_it_did(did: Mapping[str, np.ndarray], option: int) -> str:
+def _what_it_did(did: Mapping[str, np.ndarray], option: int) -> str:
     """One option in words, from the numbers that `discover` found: "goes somewhere and stays, 1 life lost"."""
-    did = _require_did(did)
-    option = _require.whole(option, "option", 0, len(did["actions"]) - 1)
     actions, deaths, stop = did["actions"][option], int(did["deaths"][option]), int(did["stops"][option])
     taken = int((actions >= 0).sum())
     if not np.isfinite(did["positions"][option]).any():
@@ -158,14 +156,12 @@ def what_it_did(did: Mapping[str, np.ndarray], option: int) -> str:
     return ", ".join(said)
 
 
-def trails(positions: np.ndarray, rooms: np.ndarray, lives: np.ndarray) -> list[tuple[int, int]]:
+def _trails(positions: np.ndarray, rooms: np.ndarray, lives: np.ndarray) -> list[tuple[int, int]]:
     """Stretches (first, last) of steps in which the avatar itself moved: (T+1, 2), (T+1,), (T+1,) → list.
 
     A stretch ends where the avatar changes rooms, loses a life, is nowhere, or is put elsewhere by the game: at the start
     again, or at the other mouth of a tunnel.
     """
-    steps = len(_require.numbers(positions, "positions", ("T+1", 2), finite=False))
-    positions, rooms, lives = _track(positions, rooms, lives, steps)
     known = np.isfinite(positions).all(axis=1)
     far = np.hypot(*np.diff(positions, axis=0).T) > JUMP  # False for NaN
     cut = far | (rooms[1:] != rooms[:-1]) | (lives[1:] < lives[:-1])
@@ -184,17 +180,18 @@ def _track(positions, rooms, lives, steps: int) -> tuple[np.ndarray, np.ndarray,
     return positions, _require.wholes(rooms, "rooms", (steps,)), _require.wholes(lives, "lives", (steps,))
 
 
-def _require_did(did: Mapping[str, np.ndarray], *more: str) -> dict[str, np.ndarray]:
-    """Arrays of `discover` for K options of T decisions each: those of `what_it_did`, and more."""
+def _require_did(did: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Arrays of `discover` for K options of T decisions each."""
     given = _require.mapping(did, "did", "arrays")
-    names = ("actions", "positions", *more, "goes", "stays", "deaths", "stops")
+    names = ("actions", "positions", "rooms", "lives", "goes", "stays", "deaths", "stops")
     missing = [name for name in names if name not in given]
     if missing:
         raise ValueError(f"did must hold {', '.join(names)}, as `discover` finds them, but {missing[0]} is missing.")
     found = {"actions": _require.wholes(given["actions"], "did['actions']", ("K", "T"), -1)}
     count, steps = found["actions"].shape
-    shapes = {name: (count, steps + 1) for name in more} | {"deaths": (count,), "stops": (count,)}
-    found |= {name: _require.wholes(given[name], f"did[{name!r}]", shape) for name, shape in shapes.items()}
+    for name in ("rooms", "lives", "deaths", "stops"):
+        shape = (count, steps + 1) if name in ("rooms", "lives") else (count,)
+        found[name] = _require.wholes(given[name], f"did[{name!r}]", shape)
     found["goes"] = _require.truths(given["goes"], "did['goes']", (count,))
     found["stays"] = _require.numbers(given["stays"], "did['stays']", (count,))
     found["positions"] = _require.numbers(given["positions"], "did['positions']", (count, steps + 1, 2), finite=False)

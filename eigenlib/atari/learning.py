@@ -17,12 +17,11 @@ import torch
 from torch import nn
 
 from eigenlib import _require
-from eigenlib.atari.network import SIDE, DeepSR
-from eigenlib.atari.pixels import require_frames
+from eigenlib.atari.dataset import EPISODE_ENDED, LIFE_LOST, require_dataset
+from eigenlib.atari.network import DeepSR
+from eigenlib.atari.pixels import SIDE, require_frames
 
 LOSSES = ("both", "sr", "reconstruction")
-
-LIFE_LOST, EPISODE_ENDED = 1, 2  # in Dataset.ends; a cut-off, 3, is no end of the world: bootstrap as usual
 
 
 def successor_loss(phi, psi, future, bootstrap, gamma: float) -> torch.Tensor:
@@ -128,13 +127,16 @@ class Learner:
     @torch.no_grad()
     def restore(self, tensors: dict[str, torch.Tensor]) -> None:
         """Target and RMSProp's running squares, as far as there are any; the network has its weights already."""
-        for name, weights in self.target.named_parameters():
-            if f"target.{name}" in tensors:
-                weights.copy_(tensors[f"target.{name}"])
+        kept: dict[str, torch.Tensor] = {f"target.{name}": w for name, w in self.target.named_parameters()}
         for name, weights in self.trained.items():
             if f"squares.{name}" in tensors:
-                squares = torch.empty_like(weights).copy_(tensors[f"squares.{name}"])
-                self.optimiser.state[weights] = {"step": torch.tensor(0.0), "square_avg": squares}
+                kept[f"squares.{name}"] = torch.empty_like(weights)
+                state = {"step": torch.tensor(0.0), "square_avg": kept[f"squares.{name}"]}
+                self.optimiser.state[weights] = state
+        for name in kept.keys() & tensors.keys():
+            if tensors[name].shape != kept[name].shape:
+                raise ValueError(f"The checkpoint's {name} is not of this network's shape: train it again.")
+            kept[name].copy_(tensors[name])
 
 
 def in_target(name: str) -> bool:
@@ -179,9 +181,8 @@ class FrameBatches:
     """Batches of transitions on a device. On CUDA all frames live there if they fit; else each batch is sent."""
 
     def __init__(self, dataset, life_ends: bool, device: torch.device):
-        if not all(hasattr(dataset, part) for part in ("frames", "actions", "ends")):
-            raise ValueError(f"dataset must be a Dataset, got {_require.shown(dataset)}.")
-        _require.instance(device, "device", torch.device, "take machine.choose_device(name)")
+        require_dataset(dataset)
+        _require.instance(device, "device", torch.device, "take device.choose_device(name)")
         life_ends = _require.flag(life_ends, "life_ends")
         self.device, self.frames = device, dataset.frames
         self.actions = torch.from_numpy(np.asarray(dataset.actions).astype(np.int64)).to(device)
@@ -203,11 +204,8 @@ class FrameBatches:
 
     def _send(self, frames: np.ndarray) -> torch.Tensor:
         batch = torch.from_numpy(np.ascontiguousarray(frames))
-        return (
-            batch.pin_memory().to(self.device, non_blocking=True)
-            if self.device.type == "cuda"
-            else batch.to(self.device)
-        )
+        batch = batch.pin_memory() if self.device.type == "cuda" else batch
+        return batch.to(self.device, non_blocking=self.device.type == "cuda")
 
 
 class FeatureBatches:

@@ -17,8 +17,9 @@ import numpy as np
 import torch
 
 from eigenlib import _require
-from eigenlib.atari.dataset import Dataset
-from eigenlib.atari.network import SIDE, DeepSR
+from eigenlib.atari.dataset import Dataset, require_dataset
+from eigenlib.atari.network import DeepSR
+from eigenlib.atari.pixels import SIDE
 
 CELL = 8
 BOX = 12  # side of the square around the avatar, in pixels of the 84 × 84 frame
@@ -225,14 +226,6 @@ def avatar_boxes(positions: np.ndarray, screen: tuple[int, int]) -> np.ndarray:
         away = np.arange(SIDE) + 0.5 - centre[:, :, None]  # (N, 2, 84): of columns, of rows
         inside = (away >= -BOX / 2) & (away < BOX / 2)
     return inside[:, 1, :, None] & inside[:, 0, None, :]
-
-
-def require_dataset(dataset: Any) -> None:
-    for part in ("frames", "actions", "ends", "n_actions", "transitions"):
-        if not hasattr(dataset, part):
-            raise ValueError(
-                f"dataset must be a Dataset (see open_dataset and collect), got {_require.shown(dataset)}."
-            )
 
 
 def _screen(screen: Any) -> tuple[int, int]:

@@ -26,37 +26,28 @@ import numpy as np
 import torch
 from tqdm.auto import tqdm
 
-from eigenlib import _require
+from eigenlib import _moved, _require
 from eigenlib.atari.network import DeepSR
 from eigenlib.atari.pixels import PixelWorld, require_frames, require_pixel_world
 from eigenlib.canonical import fix_signs
 from eigenlib.eigenpurposes import Eigenpurposes
 
-# What is followed: the paper's directions, and three controls, of which the last is the same network before it learned.
-KINDS = {"sr": "eigenpurposes", "pca": "PCA of φ", "random": "random directions", "untrained": "untrained network"}
 BATCH = 512  # frames in one forward pass
 MOST = 256  # sequences of actions that are all compared
 ZERO = 1e-5  # × |e·φ|: what float32 makes of equal numbers, and so no gain
+__getattr__ = _moved.names_of(__name__)
 
 
 class Trajectories(NamedTuple):
-    """What K options did in T decisions from one state. After the end of an episode nothing more happens.
+    """What K options did in T decisions from one state. After the end of an episode nothing more happens."""
 
-    positions: (K, T+1, 2) float32, the avatar's x, y; NaN where unknown and once the episode is over.
-    rooms, lives: (K, T+1) int16; rooms −1 in games that have none.
-    potentials: (K, T+1) float32, e·φ of each state on the way, or e·ψ.
-    gains: (K, T) float32, what the best plan promised; 0 once the episode is over.
-    actions: (K, T) int16, −1 once the episode is over.
-    stops: (K,) int16, decisions until no plan first promised anything: there the option would terminate. −1: never.
-    """
-
-    positions: np.ndarray
-    rooms: np.ndarray
-    lives: np.ndarray
-    potentials: np.ndarray
-    gains: np.ndarray
-    actions: np.ndarray
-    stops: np.ndarray
+    positions: np.ndarray  # (K, T+1, 2) float32, the avatar's x, y; NaN where unknown and once the episode is over
+    rooms: np.ndarray  # (K, T+1) int16, −1 in games that have none
+    lives: np.ndarray  # (K, T+1) int16
+    potentials: np.ndarray  # (K, T+1) float32, e·φ of each state on the way, or e·ψ
+    gains: np.ndarray  # (K, T) float32, what the best plan promised; 0 once the episode is over
+    actions: np.ndarray  # (K, T) int16, −1 once the episode is over
+    stops: np.ndarray  # (K,) int16, decisions until no plan promised anything: there it would terminate; −1: never
 
 
 def features_and_rows(network: DeepSR, frames: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -102,43 +93,10 @@ def eigenpurposes_from_rows(rows: np.ndarray, count: int, centre: bool = False) 
     return Eigenpurposes(np.sqrt(np.maximum(values[leading], 0.0)), fix_signs(vectors[:, leading]))
 
 
-def directions_of(
-    kind: Literal["sr", "pca", "random"],
-    phi: np.ndarray,
-    psi: np.ndarray,
-    count: int,
-    centre: bool = False,
-    seed: int = 0,
-) -> Eigenpurposes:
-    """Eigenpurposes, and what they must be compared with; phi, psi: (N, F) of a walk.
-
-    "sr": the paper's, from ψ.  "pca": principal components of φ, which know nothing of what follows what.
-    "random": unit vectors drawn uniformly.  A fourth control is "sr" with φ and ψ of an `untrained_copy`.
-    """
-    _require.choice(kind, "kind", ("sr", "pca", "random"))
-    phi, psi = (_require.as_given(rows, name, ("N", "F")) for rows, name in ((phi, "phi"), (psi, "psi")))
-    most = min(len(phi), phi.shape[1], len(psi), psi.shape[1])
-    count, seed = _require.whole(count, "count", 1, most), _require.seed(seed)
-    centre = _require.flag(centre, "centre")
-    if kind == "sr":
-        return eigenpurposes_from_rows(psi, count, centre)
-    if kind == "pca":
-        return eigenpurposes_from_rows(phi, count, centre=True)
-    drawn = np.random.default_rng(seed).standard_normal((phi.shape[1], count))
-    return Eigenpurposes(np.ones(count), fix_signs(drawn / np.linalg.norm(drawn, axis=0)))
-
-
 def both_signs(vectors: np.ndarray) -> np.ndarray:
     """(F, k) → (F, 2k): e₁, −e₁, e₂, −e₂, …"""
     vectors = _require.as_given(vectors, "vectors", ("F", "k"))
     return np.stack([vectors, -vectors], axis=2).reshape(len(vectors), -1)
-
-
-def untrained_copy(network: DeepSR, seed: int = 0) -> DeepSR:
-    """A network of the same sizes that sees the same normalised frames and has learned nothing."""
-    _require.instance(network, "network", DeepSR)
-    fresh = DeepSR(network.n_actions, network.sizes, network.mean.cpu(), network.scale.cpu(), seed=seed)
-    return fresh.to(network.mean.device)
 
 
 def follow_greedily(
@@ -168,11 +126,11 @@ def follow_greedily(
     _require.choice(reward, "reward", ("phi", "psi"))
     steps, depth = _require.whole(steps, "steps", 1, 32_767), _require.whole(depth, "depth", 1, MOST)
     gamma, progress = _require.discount(gamma), _require.flag(progress, "progress")
-    tree, log = plans(world.n_actions, depth), _empty_log(vectors.shape[1], steps)
+    tree, log = plans(world.n_actions, depth), empty_log(vectors.shape[1], steps)
     everyone = np.arange(vectors.shape[1])
     with visit(world, start):
         log.potentials[:, :] = _potentials(network, [world.frame()], vectors, reward).T
-        _note(world, log, everyone, 0)
+        note(world, log, everyone, 0)
         groups = [] if world.over else [(world.save(), everyone)]  # a state and the options that are in it
         for t in tqdm(range(steps), disable=not progress, desc=f"following {len(everyone)} options", unit=" decisions"):
             frames = [frame for state, _ in groups for frame in _look_ahead(world, state, tree)]
@@ -187,27 +145,10 @@ def follow_greedily(
                 for action in np.unique(chosen):
                     world.restore(state)
                     world.act(int(action))
-                    _note(world, log, members[chosen == action], t + 1)
+                    note(world, log, members[chosen == action], t + 1)
                     if not world.over:
                         after.append((world.save(), members[chosen == action]))
             groups = after
-    return log
-
-
-def wander(world: PixelWorld, count: int, steps: int, rng: int | np.random.Generator) -> Trajectories:
-    """Random play from the state that the world is in, so many times, noted as options are: the last control."""
-    require_pixel_world(world)
-    count, steps = _require.whole(count, "count", 1, 10**6), _require.whole(steps, "steps", 1, 32_767)
-    rng, log = _require.generator(rng), _empty_log(count, steps)
-    for k in range(count):
-        with visit(world):
-            _note(world, log, np.array([k]), 0)
-            for t, action in enumerate(rng.integers(world.n_actions, size=steps).tolist()):
-                if world.over:
-                    break
-                world.act(action)
-                log.actions[k, t] = action
-                _note(world, log, np.array([k]), t + 1)
     return log
 
 
@@ -286,7 +227,8 @@ def _require_network(network: Any) -> None:
         raise ValueError(f"network must be a DeepSR, got {_require.shown(network)}.")
 
 
-def _empty_log(count: int, steps: int) -> Trajectories:
+def empty_log(count: int, steps: int) -> Trajectories:
+    """Nothing has happened yet."""
     return Trajectories(
         positions=np.full((count, steps + 1, 2), np.nan, np.float32),
         rooms=np.full((count, steps + 1), -1, np.int16),
@@ -298,7 +240,7 @@ def _empty_log(count: int, steps: int) -> Trajectories:
     )
 
 
-def _note(world: PixelWorld, log: Trajectories, members: np.ndarray, t: int) -> None:
+def note(world: PixelWorld, log: Trajectories, members: np.ndarray, t: int) -> None:
     """Where these options are after t decisions."""
     where, room = world.position(), getattr(world, "room", lambda: None)()
     if where is not None and not world.over:

@@ -10,7 +10,7 @@ a step that was killed goes on where it stopped.
     options.png  where the options went                 show
 
 Discovery is done four times over, once with the paper's directions and three times with directions that a sceptic would try
-(options.KINDS). Options are followed in batches of directions; each finished batch is stored until all are done. What
+(baselines.KINDS). Options are followed in batches of directions; each finished batch is stored until all are done. What
 lessons need of a finished job is shipped to data/pretrained:
 
     GAME.safetensors, GAME.json         the network in float16, and how it was trained
@@ -30,12 +30,11 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from eigenlib import _require, storage
+from eigenlib.atari import baselines, metrics, options, pretrained, training
 from eigenlib.atari import dataset as datasets
-from eigenlib.atari import metrics, options, pretrained, training
-from eigenlib.atari.emulator import Emulator
-from eigenlib.atari.games import game_name
-from eigenlib.atari.options import KINDS
-from eigenlib.atari.runs import exported
+from eigenlib.atari.baselines import KINDS
+from eigenlib.atari.device import choose_device
+from eigenlib.atari.emulator import Emulator, game_name
 from eigenlib.atari.training import Config
 from eigenlib.paths import CACHE, PRETRAINED
 
@@ -82,7 +81,7 @@ class Job:
     def trained(self) -> training.Run:
         """The network of this job, if its training is finished."""
         if (self.out / "network" / "run.json").is_file():
-            run = training.load_run(self.out / "network", str(training.choose_device(self.device)))
+            run = training.load_run(self.out / "network", str(choose_device(self.device)))
             if run.finished:
                 return run
         raise FileNotFoundError(f"There is no trained network in {self.out}: first run {self.command('train')}.")
@@ -128,7 +127,7 @@ def prepare(
             raise ValueError(f"There is no amount {name!r}; there are {', '.join(_LEAST)} and the entries of Config.")
     chosen = PRESETS[preset]._replace(**{name: changed[name] for name in set(changed) - learning})
     config = replace(chosen.config, seed=seed, **{name: changed[name] for name in learning})
-    training.choose_device(device)
+    choose_device(device)
     _require.choice(precision, "precision", training.PRECISIONS)
     if threads is not None:
         threads = _require.whole(threads, "threads", 1, 1024)
@@ -149,15 +148,8 @@ def train_network(job: Job, processes: int = 1, progress: bool = True) -> traini
     if not (job.out / "data" / "about.json").is_file():
         raise FileNotFoundError(f"There is nothing to train on in {job.out}: first run {job.command('collect')}.")
     data = datasets.open_dataset(job.out / "data", verify=False)
-    return training.train(
-        data,
-        job.amounts.config,
-        job.out / "network",
-        device=job.device,
-        progress=progress,
-        threads=job.threads or "auto",
-        precision=job.precision,
-    )
+    ways: Any = {"device": job.device, "threads": job.threads or "auto", "precision": job.precision}
+    return training.train(data, job.amounts.config, job.out / "network", progress=progress, **ways)
 
 
 class Discovery(NamedTuple):
@@ -206,7 +198,7 @@ def _discover(
     summary: dict[str, Any] = {}
     ways: Any = {"reward": made_from["reward"], "depth": made_from["depth"], "progress": progress}
     for kind in KINDS:
-        network = run.network if kind != "untrained" else options.untrained_copy(run.network, run.config.seed)
+        network = run.network if kind != "untrained" else baselines.untrained_copy(run.network, run.config.seed)
         part = path.with_name(f"{path.name}-{kind}")
         found = _stored(part, made_from)
         if found is None:
@@ -260,7 +252,7 @@ def read_discovery(path: Path) -> Discovery:
 def _directions(kind: str, phi, psi, positions: np.ndarray, job: Job, centre: bool) -> dict[str, np.ndarray]:
     """Directions of one kind and how far their potential e·φ is a matter of the avatar's place; phi, psi: (N, F)."""
     which: Any = "sr" if kind == "untrained" else kind
-    values, vectors = options.directions_of(which, phi, psi, job.amounts.purposes, centre, job.seed)
+    values, vectors = baselines.directions_of(which, phi, psi, job.amounts.purposes, centre, job.seed)
     found = {"values": values, "vectors": vectors.astype(np.float32)}
     if not np.isfinite(positions).all(axis=1).any():
         return found | {"r8": np.full(len(values), np.nan), "big_basin": np.full(2 * len(values), np.nan)}
@@ -329,7 +321,7 @@ def ship(job: Job, processes: int = 1, destination: Path | str = PRETRAINED) -> 
     for kind in KINDS:
         left_out = {"potentials", "gains"} | ({"vectors"} if kind != "sr" else set())
         arrays |= {f"{kind}.{name}": array for name, array in found.kinds[kind].items() if name not in left_out}
-    size = sum(tensor.nbytes for tensor in exported(run.network).values())
+    size = sum(tensor.nbytes for tensor in training.exported(run.network).values())
     if size > LIMIT:
         raise ValueError(
             f"These weights take {size / 1e6:.1f} MB, more than the {LIMIT / 1e6:.0f} MB that may be shipped."
@@ -363,6 +355,10 @@ def _folder(game: str, preset: str, seed: int) -> Path:
 
 
 STEPS: dict[str, Any] = {
-    **{"collect": collect_data, "train": train_network, "discover": discover},
-    **{"show": show, "run": run_all, "ship": ship},
+    "collect": collect_data,
+    "train": train_network,
+    "discover": discover,
+    "show": show,
+    "run": run_all,
+    "ship": ship,
 }

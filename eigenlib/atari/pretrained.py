@@ -10,7 +10,8 @@ import numpy as np
 from eigenlib import _require, storage
 from eigenlib.atari import training
 from eigenlib.atari.dataset import NO_ACTION, Dataset
-from eigenlib.atari.games import game_name
+from eigenlib.atari.device import choose_device
+from eigenlib.atari.emulator import game_name
 from eigenlib.atari.network import DeepSR
 from eigenlib.paths import PRETRAINED
 
@@ -26,7 +27,7 @@ class Pretrained(NamedTuple):
 def load(game: str, folder: Path | str = PRETRAINED, device: str = "cpu") -> Pretrained:
     """What was shipped for a game, its checksums checked."""
     name, folder = game_name(game), _require.path(folder, "folder")
-    training.choose_device(device)
+    choose_device(device)
     path = folder / name
     if not path.with_name(f"{name}.json").is_file():
         there = sorted(file.stem for file in folder.glob("*.safetensors"))

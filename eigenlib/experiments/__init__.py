@@ -19,6 +19,8 @@ from typing import Any, NamedTuple
 from eigenlib import _moved
 from eigenlib.paths import CACHE, REFERENCE
 
+__getattr__ = _moved.names_of(__name__)
+
 
 class Experiment(NamedTuple):
     question: str
@@ -87,7 +89,3 @@ def module_of(name: str) -> Any:
     from eigenlib import _require
 
     return import_module(f"{__name__}.{_require.choice(name, 'name', EXPERIMENTS)}")
-
-
-def __getattr__(name: str) -> object:
-    return _moved.name_of(__name__, name)

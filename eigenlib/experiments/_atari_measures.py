@@ -21,7 +21,8 @@ from scipy import ndimage, stats
 from eigenlib.atari.dataset import NO_ACTION, Dataset
 from eigenlib.atari.learning import bootstraps
 from eigenlib.atari.metrics import CELL, predicted
-from eigenlib.atari.network import SIDE, DeepSR
+from eigenlib.atari.network import DeepSR
+from eigenlib.atari.pixels import SIDE
 
 NEAR = 4.0  # pixels of the screen
 FAINT = 8.0  # grey levels that a change must exceed

@@ -78,12 +78,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from eigenlib import storage
-from eigenlib.atari import metrics, options, training
+from eigenlib.atari import baselines, metrics, options, training
 from eigenlib.atari.dataset import Dataset, collect
-from eigenlib.atari.emulator import Emulator
-from eigenlib.atari.games import GAMES
+from eigenlib.atari.emulator import GAMES, Emulator
 from eigenlib.atari.network import DeepSR
-from eigenlib.atari.runs import Config, load_network
+from eigenlib.atari.training import Config, load_network
 from eigenlib.experiments import _atari_measures as measures
 from eigenlib.experiments._tasks import Arrays, Found, name_of, task
 from eigenlib.experiments.verdicts import FAILS, SMALL, Verdict, combined, judged
@@ -183,7 +182,7 @@ def measure(
     numbers: dict[str, Any] = {}
     spots = _reachable() if setting.game == GAMES[0] else None
     for fresh in (False, True):
-        eyes = options.untrained_copy(network, seed) if fresh else network
+        eyes = baselines.untrained_copy(network, seed) if fresh else network
         (phi, psi), (test_phi, test_psi) = (options.features_and_rows(eyes, data.frames) for data in (walk, test))
         solved = measures.solved_successors(phi, walk, gamma)
         solved_psi, test_solved = (measures.with_constant(x) @ solved for x in (phi, test_phi))
@@ -209,11 +208,11 @@ def _directions(fresh: bool, phi, psi, solved, draws: int, seed: int) -> Iterabl
     """(arm, its draws of directions, (F, 20) each); phi, psi, solved: φ, the network's ψ and the solved one of the walk."""
     name = "untrained" if fresh else "solved"
     yield name, [options.eigenpurposes_from_rows(solved, DIRECTIONS).vectors]
-    yield "untrained_pca" if fresh else "pca", [options.directions_of("pca", phi, psi, DIRECTIONS).vectors]
+    yield "untrained_pca" if fresh else "pca", [baselines.directions_of("pca", phi, psi, DIRECTIONS).vectors]
     if not fresh:
         yield "sr", [options.eigenpurposes_from_rows(psi, DIRECTIONS).vectors]
         seeds = [1000 * seed + draw for draw in range(draws)]
-        yield "random", [options.directions_of("random", phi, psi, DIRECTIONS, seed=s).vectors for s in seeds]
+        yield "random", [baselines.directions_of("random", phi, psi, DIRECTIONS, seed=s).vectors for s in seeds]
 
 
 def _arm(
@@ -274,7 +273,7 @@ def _reachable() -> np.ndarray:
 def _play(world: Emulator, seed: int, spots) -> dict[str, list]:
     told: dict[str, list] = {}
     for draw in range(PLAY_DRAWS):
-        log = options.wander(world, 2 * FOLLOWED, STEPS, np.random.default_rng([seed, draw]))
+        log = baselines.wander(world, 2 * FOLLOWED, STEPS, np.random.default_rng([seed, draw]))
         for name, value in outcome(log._asdict(), spots)[1].items():
             told.setdefault(name, []).append(value)
     return told

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from eigenlib.atari import machine, metrics, options, pretrained
+from eigenlib.atari import device, metrics, options, pretrained
 from eigenlib.atari.emulator import Emulator
 from eigenlib.experiments._tasks import Arrays, Found
 
@@ -18,7 +18,7 @@ def run(setting: tuple[str, Any, int]) -> Found:
     game, reward, depth = setting
     found = pretrained.load(game)
     vectors = options.both_signs(found.arrays["sr.vectors"][:, :PURPOSES])
-    with machine.threads(1):
+    with device.threads(1):
         log = options.follow_greedily(Emulator(game), found.network, vectors, STEPS, reward=reward, depth=depth)
     kept = {name: getattr(log, name) for name in ("positions", "rooms", "lives", "actions")}
     return kept | metrics.behaviour(log), {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from eigenlib.atari import machine, metrics, pretrained, training
+from eigenlib.atari import device, metrics, pretrained, training
 from eigenlib.atari.dataset import collect
 from eigenlib.atari.learning import FrameBatches, Learner, Objective, choose_trained, image_statistics
 from eigenlib.atari.network import DeepSR
@@ -27,7 +27,7 @@ def run(setting: tuple[str]) -> Found:
     (normalisation,), here = setting, CACHE / "experiments" / "atari_normalisation" / setting[0]
     data = collect(GAME, SAMPLES, here / "data", seed=0, progress=False)
     held = collect(GAME, HELD, here / "held", seed=WALK, progress=False)
-    with machine.threads(1):
+    with device.threads(1):
         floor = training.Config().floor
         network = DeepSR(data.n_actions, "small", *image_statistics(data.frames, normalisation, floor))
         choose_trained(network, "reconstruction", stop_gradient=True)

@@ -7,17 +7,20 @@ from typing import Any
 
 import numpy as np
 
-from eigenlib.atari import machine, metrics, options, pipeline, training
+from eigenlib.atari import baselines, device, metrics, options, pipeline, training
 from eigenlib.atari.dataset import collect
-from eigenlib.atari.games import GAMES
+from eigenlib.atari.emulator import GAMES
 from eigenlib.experiments._tasks import Arrays, Found
 from eigenlib.paths import CACHE
 
 SEEDS = range(3)
 SAMPLES, ROWS = 10_000, 5_000  # frames to learn from, and of the walk behind T
 KINDS: dict[str, tuple[bool, Any]] = {  # whether the network has learned, and which directions are taken of it
-    **{"sr": (True, "sr"), "pca": (True, "pca"), "random": (True, "random")},
-    **{"untrained": (False, "sr"), "untrained_pca": (False, "pca")},
+    "sr": (True, "sr"),
+    "pca": (True, "pca"),
+    "random": (True, "random"),
+    "untrained": (False, "sr"),
+    "untrained_pca": (False, "pca"),
 }
 SETTINGS = list(product(GAMES, SEEDS))
 
@@ -29,14 +32,14 @@ def run(setting: tuple[str, int]) -> Found:
     job = pipeline.prepare(game, "quick", seed=seed, out=out, samples=SAMPLES, rows=ROWS, purposes=20)
     data = pipeline.collect_data(job, progress=False)
     walk = collect(game, job.amounts.rows, out / "walk", seed=seed + pipeline.WALK, progress=False)
-    with machine.threads(1):
+    with device.threads(1):
         network = training.train(data, job.amounts.config, out / "network", progress=False, threads=1).network
         errors = metrics.prediction_errors(network, walk, walk.transitions[:2000], job.world().screen_size)
-        fresh = options.untrained_copy(network, seed)
+        fresh = baselines.untrained_copy(network, seed)
         seen = {learned: options.features_and_rows(n, walk.frames) for learned, n in ((True, network), (False, fresh))}
         arrays = {"errors": np.array([list(errors[where].values()) for where in ("frame", "avatar")])}
         for kind, (learned, which) in KINDS.items():
-            vectors = options.directions_of(which, *seen[learned], job.amounts.purposes, seed=seed).vectors
+            vectors = baselines.directions_of(which, *seen[learned], job.amounts.purposes, seed=seed).vectors
             shares = pipeline.place_shares(seen[learned][0] @ vectors, np.asarray(walk.positions))
             arrays |= {f"{kind}.{name}": array for name, array in shares.items()}
     return arrays, {}

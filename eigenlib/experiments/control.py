@@ -171,8 +171,8 @@ def score(curves: Curves) -> dict[str, float]:
     }
 
 
-def _require_experiment(experiment: ControlExperiment) -> GridWorld:
-    """The world of an experiment that can be run, or a sentence about the first entry that cannot be."""
+def _require_experiment(experiment: ControlExperiment) -> None:
+    """An experiment that can be run, or a sentence about the first entry that cannot be."""
     _require.instance(experiment, "experiment", ControlExperiment)
     world = GridWorld.named(experiment.world, experiment.slip)
     for name in ("sr_runs", "runs", "episodes", "steps"):
@@ -199,7 +199,6 @@ def _require_experiment(experiment: ControlExperiment) -> GridWorld:
         _require.whole(experiment.option_duration, "option_duration", 1)
     elif experiment.option_duration is not None:
         _require.choice(experiment.option_duration, "option_duration", ("2017",))
-    return world
 
 
 def store(results: dict[Setting, Found]) -> None:
@@ -245,11 +244,8 @@ def stored_curves(name: str = "control", regenerate: bool = False, progress: boo
     if not isinstance(name, str) or name not in STORED:
         raise ValueError(f"There is no stored experiment {name!r}; there are {', '.join(STORED)}.")
     if regenerate:
-        store(
-            tasks(
-                run, settings(ControlExperiment(option_duration=STORED[name])), CACHE / "experiments" / name, progress
-            )
-        )
+        wanted = settings(ControlExperiment(option_duration=STORED[name]))
+        store(tasks(run, wanted, CACHE / "experiments" / name, progress))
     return load_reference(REFERENCE / name)
 
 

@@ -151,13 +151,7 @@ class AsWritten(nn.Module):
 
 
 def watch_features(
-    data: Dataset,
-    losses: str,
-    stop_gradient: bool,
-    updates: int,
-    sizes: Sizes,
-    gamma: float,
-    as_written: bool = False,
+    data: Dataset, losses: str, stop_gradient: bool, updates: int, sizes: Sizes, gamma: float, as_written: bool = False
 ) -> dict[str, list[float]]:
     """Train for some updates; after each, L_SR and the spread of φ over a fixed batch of frames (notebook 08's collapse)."""
     _require.instance(data, "data", Dataset)
@@ -233,6 +227,9 @@ def stored_runs() -> dict[Key, Learned]:
     return found
 
 
+stored = stored_runs
+
+
 def stored_about() -> dict[str, Any]:
     """How the stored runs were made."""
     return storage.load(REFERENCE / NAME)[1]
@@ -241,10 +238,6 @@ def stored_about() -> dict[str, Any]:
 def stored_network() -> DeepSR:
     """The network of width 16 / 256, γ = 0.99 and seed 0, in half precision on disk."""
     return load_network(PRETRAINED / "four_rooms")
-
-
-def stored() -> dict[Key, Learned]:
-    return stored_runs()
 
 
 def _trained(setting: tuple[str, int]) -> tuple[Run, Dataset]:

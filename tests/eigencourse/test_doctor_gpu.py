@@ -13,12 +13,12 @@ from eigenlib.atari.learning import Learner
 def quick(monkeypatch):
     monkeypatch.setattr(gpu, "UPDATES", 6)
     monkeypatch.setattr(gpu, "_speed", lambda data, place: Finding("ok", "gpu speed", "fast"))
-    monkeypatch.setattr(gpu.machine, "cores", lambda: 1)
+    monkeypatch.setattr(gpu.devices, "cores", lambda: 1)
 
 
 def test_without_a_gpu_it_says_so_and_all_is_well(capsys, monkeypatch):
     monkeypatch.setattr("eigencourse.doctor.examine", lambda: iter([Finding("ok", "python", "3.11")]))
-    monkeypatch.setattr(gpu.machine, "choose_device", lambda name: gpu.torch.device("cpu"))
+    monkeypatch.setattr(gpu.devices, "choose_device", lambda name: gpu.torch.device("cpu"))
     monkeypatch.setattr(gpu, "learned", lambda *_: pytest.fail("there is nothing to train on"))
     assert main(["doctor", "--gpu"]) == 0
     assert "gpu: none that this PyTorch can use" in capsys.readouterr().out

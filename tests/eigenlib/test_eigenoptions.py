@@ -142,6 +142,7 @@ def test_the_constant_eigenvector_is_no_option(name, slip):
 
 
 @given(worlds(), st.floats(-1e3, 1e3), GAMMAS, st.integers(0, 100))
+@example(GridWorld.from_text("..", slip=0.5), -5e-324, 0.0, 0)
 @settings(max_examples=100, deadline=None)
 def test_noise_on_a_constant_is_no_option(world, level, gamma, seed):
     noise = np.random.default_rng(seed).normal(size=world.n_states) * 1e-14

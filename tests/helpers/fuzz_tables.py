@@ -35,17 +35,16 @@ from eigenlib import (
 )
 from eigenlib import options as options_
 from eigenlib.atari import (
+    baselines,
     dataset,
+    device,
     emulator,
     films,
-    games,
     learning,
-    machine,
     metrics,
     pipeline,
     pixels,
     pretrained,
-    runs,
     training,
 )
 from eigenlib.atari import network as networks
@@ -756,12 +755,12 @@ def stored_run() -> Path:
 
 @cache
 def exported() -> Path:
-    runs.export_weights(runs.load_run(stored_run()), SCRATCH / "network")
+    training.export_weights(training.load_run(stored_run()), SCRATCH / "network")
     return SCRATCH / "network"
 
 
-def config(**changed) -> runs.Config:
-    return runs.Config(**({"sizes": SIZE, "passes": 0, "batch": 4} | changed))
+def config(**changed) -> training.Config:
+    return training.Config(**({"sizes": SIZE, "passes": 0, "batch": 4} | changed))
 
 
 def a_network() -> Kind:
@@ -876,7 +875,7 @@ def config_kinds() -> dict[str, Kind]:
 
 
 def held_threads(count):
-    with machine.threads(count):
+    with device.threads(count):
         return torch.get_num_threads()
 
 
@@ -897,7 +896,7 @@ ABOUT = {
 }
 
 ATARI = {
-    "atari.games.game_name": (games.game_name, {"text": text("Freeway", ())}),
+    "atari.emulator.game_name": (emulator.game_name, {"text": text("Freeway", ())}),
     "atari.emulator.Emulator": (
         emulator.Emulator,
         {
@@ -1012,8 +1011,8 @@ ATARI = {
         deep_options.eigenpurposes_from_rows,
         {"rows": rows_of(), "count": whole(2, 1, 6), "centre": flag(False)},
     ),
-    "atari.options.directions_of": (
-        deep_options.directions_of,
+    "atari.baselines.directions_of": (
+        baselines.directions_of,
         {
             "kind": choice("sr", "pca", "random"),
             "phi": rows_of(),
@@ -1024,7 +1023,7 @@ ATARI = {
         },
     ),
     "atari.options.both_signs": (deep_options.both_signs, {"vectors": rows_of()}),
-    "atari.options.untrained_copy": (deep_options.untrained_copy, {"network": a_network(), "seed": whole(0, 0)}),
+    "atari.baselines.untrained_copy": (baselines.untrained_copy, {"network": a_network(), "seed": whole(0, 0)}),
     "atari.options.follow_greedily": (
         deep_options.follow_greedily,
         {
@@ -1039,8 +1038,8 @@ ATARI = {
             "progress": flag(False),
         },
     ),
-    "atari.options.wander": (
-        deep_options.wander,
+    "atari.baselines.wander": (
+        baselines.wander,
         {"world": pixel_world(), "count": whole(2, 1, 10**6), "steps": whole(2, 1, 32_767), "rng": seed()},
     ),
     "atari.films.replay": (
@@ -1144,18 +1143,6 @@ ATARI = {
             "start": thing(lambda: maze().save(), ("None",)),
         },
     ),
-    "atari.films.what_it_did": (
-        films.what_it_did,
-        {"did": found("actions", "positions", "goes", "stays", "deaths", "stops"), "option": whole(1, 0, 3)},
-    ),
-    "atari.films.trails": (
-        films.trails,
-        {
-            "positions": positions(rows=False),
-            "rooms": array(lambda: np.zeros(8, int), whole_too=True),
-            "lives": array(lambda: np.zeros(8, int), whole_too=True),
-        },
-    ),
     "plots.atari.summary_table": (
         showing.summary_table,
         {
@@ -1165,21 +1152,6 @@ ATARI = {
                 words=lambda: {"summary": "words"},
                 partial=lambda: {"summary": {key: {} for key in ABOUT["summary"]}},
             )
-        },
-    ),
-    "plots.atari.telling_options": (
-        showing.telling_options,
-        {
-            "ends": array(lambda: did()["ends"], finite=False),
-            "goes": array(lambda: did()["goes"]).without("complex"),
-            "most": whole(8, 0, 10**6),
-        },
-    ),
-    "plots.atari.density": (
-        showing.density,
-        {
-            "screen": array(lambda: SCREEN, rows=True, fine=("one column less",)),
-            "positions": positions(lambda: did()["positions"][:2], rows=True, empty=True).without("one column less"),
         },
     ),
     "plots.atari.draw_options": (
@@ -1221,22 +1193,22 @@ ATARI = {
         },
     ),
     "atari.pretrained.liveliest": (pretrained.liveliest, {"walk": thing(data), "count": whole(3, 1, ROWS - 1)}),
-    "atari.runs.Config": (runs.Config, config_kinds()),
-    "atari.runs.load_run": (
-        runs.load_run,
+    "atari.training.Config": (training.Config, config_kinds()),
+    "atari.training.load_run": (
+        training.load_run,
         {
             "folder": path(stored_run, missing=lambda: SCRATCH / "nothing", file=lambda: stored_data() / "about.json"),
             "device": device_kind(),
         },
     ),
-    "atari.runs.load_network": (
-        runs.load_network,
+    "atari.training.load_network": (
+        training.load_network,
         {"path": path(exported, missing=lambda: SCRATCH / "nothing"), "device": device_kind()},
     ),
-    "atari.runs.export_weights": (
-        runs.export_weights,
+    "atari.training.export_weights": (
+        training.export_weights,
         {
-            "run": thing(lambda: runs.load_run(stored_run()), network=network),
+            "run": thing(lambda: training.load_run(stored_run()), network=network),
             "path": path(lambda: SCRATCH / "again", folder=lambda: SCRATCH / "network.json" / "below").without(
                 "'nonsense'"
             ),
@@ -1288,8 +1260,8 @@ ATARI = {
             "until": whole(10**6, none=True),
         },
     ),
-    "atari.machine.choose_device": (machine.choose_device, {"name": device_kind()}),
-    "atari.machine.threads": (held_threads, {"count": whole(1, 1, 1024, none=True)}),
+    "atari.device.choose_device": (device.choose_device, {"name": device_kind()}),
+    "atari.device.threads": (held_threads, {"count": whole(1, 1, 1024, none=True)}),
     "atari.pipeline.prepare": (
         pipeline.prepare,
         {

@@ -14,7 +14,7 @@ import torch
 
 from eigencourse.cli import main
 from eigenlib import storage
-from eigenlib.atari import films, metrics, options, pipeline, pretrained
+from eigenlib.atari import baselines, films, metrics, options, pipeline, pretrained
 from eigenlib.atari.dataset import NO_ACTION, Dataset
 from eigenlib.atari.emulator import Emulator
 from eigenlib.atari.network import DeepSR, Sizes
@@ -257,7 +257,7 @@ def test_bad_rows_are_refused():
     with pytest.raises(ValueError, match="not finite"):
         options.eigenpurposes_from_rows(np.full((9, 4), np.nan), 2)
     with pytest.raises(ValueError, match="'pca'"):
-        options.directions_of("best", np.ones((9, 4)), np.ones((9, 4)), 2)
+        baselines.directions_of("best", np.ones((9, 4)), np.ones((9, 4)), 2)
 
 
 def test_features_and_rows_are_the_networks():
@@ -274,19 +274,19 @@ def test_features_and_rows_are_the_networks():
 def test_controls():
     rng = np.random.default_rng(0)
     phi, psi = rng.normal(size=(50, 6)) + 10, rng.normal(size=(50, 6)) + 10
-    sr, pca, drawn = (options.directions_of(kind, phi, psi, 3).vectors for kind in ("sr", "pca", "random"))
+    sr, pca, drawn = (baselines.directions_of(kind, phi, psi, 3).vectors for kind in ("sr", "pca", "random"))
     for vectors in (sr, pca, drawn):
         np.testing.assert_allclose(np.linalg.norm(vectors, axis=0), 1)
     assert sr[:, 0] @ np.ones(6) / 6**0.5 > 0.99  # not centred: the first is the mean
     assert abs(pca[:, 0] @ np.ones(6)) / 6**0.5 < 0.9
-    np.testing.assert_array_equal(drawn, options.directions_of("random", phi, psi, 3).vectors)
-    assert not np.allclose(drawn, options.directions_of("random", phi, psi, 3, seed=1).vectors)
+    np.testing.assert_array_equal(drawn, baselines.directions_of("random", phi, psi, 3).vectors)
+    assert not np.allclose(drawn, baselines.directions_of("random", phi, psi, 3, seed=1).vectors)
 
 
 def test_an_untrained_network_sees_the_same_and_knows_nothing():
     network = DeepSR(3, TINY, mean=np.full((84, 84), 0.3), scale=np.full((84, 84), 0.1), seed=4)
     network.conv1.weight.data += 1
-    fresh = options.untrained_copy(network, seed=4)
+    fresh = baselines.untrained_copy(network, seed=4)
     assert torch.equal(fresh.mean, network.mean)
     assert torch.equal(fresh.scale, network.scale)
     assert torch.equal(fresh.conv2.weight, network.conv2.weight)
@@ -367,7 +367,7 @@ def test_ends_and_deaths():
 
 
 def test_behaviour_counts_only_those_that_go_somewhere():
-    log = options._empty_log(3, 9)
+    log = options.empty_log(3, 9)
     log.positions[0] = [10, 10]  # never moves
     log.positions[1, :3], log.positions[1, 3:] = [10, 10], [80, 10]
     log.positions[2] = np.arange(10)[:, None] * [20, 0] + 10.0  # never stays
@@ -449,7 +449,7 @@ def test_a_run_leaves_everything_and_a_second_one_nothing_new(done, capsys):
     before = {path: path.stat().st_mtime_ns for path in done.rglob("*.np?")}
     assert main(["atari", "run", "freeway", "--preset", "quick", "--out", str(done), *SMALL]) == 0
     said = capsys.readouterr().out
-    assert all(title in said for title in options.KINDS.values())
+    assert all(title in said for title in baselines.KINDS.values())
     assert "of 10" in said
     assert before == {path: path.stat().st_mtime_ns for path in done.rglob("*.np?")}
     assert (done / "options.png").read_bytes().startswith(b"\x89PNG")
@@ -459,7 +459,7 @@ def test_a_run_leaves_everything_and_a_second_one_nothing_new(done, capsys):
 def test_what_is_found_belongs_together(done):
     job = pipeline.prepare("freeway", "quick", out=done)
     found = pipeline.read_discovery(pipeline.discovery_path(job))
-    assert set(found.kinds) == set(options.KINDS)
+    assert set(found.kinds) == set(baselines.KINDS)
     for kind, arrays in found.kinds.items():
         assert arrays["positions"].shape == (10, 6, 2)
         assert arrays["actions"].shape == (10, 5)
@@ -568,14 +568,15 @@ def test_the_liveliest_rows_hold_no_death_and_no_end():
 def test_telling_options_end_in_different_places():
     ends = np.array([[0, 0, 1], [5, 5, 1], [90, 0, 1], [90, 0, 2], [50, 50, 1]], dtype=float)
     goes = np.array([True, True, True, True, False])
-    assert atari.telling_options(ends, goes) == [0, 2, 3]
-    assert atari.telling_options(ends, goes, most=2) == [0, 2]
+    assert atari._telling_options(ends, goes) == [0, 2, 3]
+    far = np.arange(12)[:, None] * [100, 0, 0]
+    assert atari._telling_options(far, np.ones(12, bool)) == list(range(8))  # one for each colour
 
 
 def test_stains_are_where_the_option_was_and_darkest_where_it_stayed():
     screen = np.full((210, 160, 3), 200, np.uint8)
     track = np.array([[[20, 20]] * 2 + [[100, 150]] * 30 + [[np.nan, np.nan]]])
-    picture = atari.density(screen, track)
+    picture = atari._density(screen, track)
     plain = picture[0, 0]
     changed = np.abs(picture - plain).sum(axis=2)
     assert changed[20, 20] > 0.05
@@ -636,7 +637,7 @@ def test_folders_are_named_by_what_is_in_them():
 
 
 def test_random_play_is_noted_as_options_are(maze):
-    log = options.wander(maze, 3, 20, np.random.default_rng(0))
+    log = baselines.wander(maze, 3, 20, np.random.default_rng(0))
     before = states_of(maze, log.positions[:, 0])
     assert len(set(before)) == 1
     for k in range(3):
@@ -648,7 +649,7 @@ def test_random_play_is_noted_as_options_are(maze):
 
 def test_random_play_stops_where_an_episode_does():
     short = PixelMaze(GridWorld.named("four_rooms"), seed=3, steps=5)
-    log = options.wander(short, 2, 9, np.random.default_rng(0))
+    log = baselines.wander(short, 2, 9, np.random.default_rng(0))
     assert (log.actions[:, :5] >= 0).all()
     assert (log.actions[:, 5:] == -1).all()
     assert np.isnan(log.positions[:, 6:]).all()

@@ -17,8 +17,9 @@ import torch
 from shared import free_port
 
 from eigenlib import storage
-from eigenlib.atari import machine, training
+from eigenlib.atari import device as devices
 from eigenlib.atari.dataset import Dataset, collect
+from eigenlib.atari.device import Compiled, choose_device, cores
 from eigenlib.atari.learning import (
     FeatureBatches,
     FrameBatches,
@@ -28,7 +29,6 @@ from eigenlib.atari.learning import (
     choose_trained,
     image_statistics,
 )
-from eigenlib.atari.machine import Compiled, choose_device, cores
 from eigenlib.atari.network import DeepSR, Sizes
 from eigenlib.atari.training import Config, export_weights, load_network, load_run, train
 from eigenlib.storage import alone_in
@@ -359,7 +359,7 @@ def plain_loop(dataset, config: Config) -> DeepSR:
 def test_fp32_is_the_plain_loop_bit_for_bit(tmp_path):
     config = replace(SMALL_RUN, refine_passes=0)
     trained = quiet(corridor(), config, tmp_path, precision="fp32").network.state_dict()
-    with machine.threads(1):
+    with devices.threads(1):
         plain = plain_loop(corridor(), config).state_dict()
     assert all(torch.equal(trained[name], plain[name]) for name in plain)
 
@@ -399,7 +399,7 @@ def test_in_bf16_a_stopped_run_ends_the_same(tmp_path, moment, monkeypatch):
         with pytest.raises(Stop):
             quiet(corridor(), STEADY_RUN, tmp_path / "stopped", checkpoint_seconds=0.0, precision="bf16")
     assert progress_of(tmp_path / "stopped") == moment
-    monkeypatch.setattr(training, "faster_precision", lambda *_: pytest.fail("the precision was decided again"))
+    monkeypatch.setattr(devices, "faster_precision", lambda *_: pytest.fail("the precision was decided again"))
     resumed = quiet(corridor(), STEADY_RUN, tmp_path / "stopped", precision="auto")
     assert same(resumed, whole)
     assert resumed.about["precision"] == "bf16"
@@ -408,7 +408,7 @@ def test_in_bf16_a_stopped_run_ends_the_same(tmp_path, moment, monkeypatch):
 def test_the_precision_is_decided_once_and_recorded(tmp_path, monkeypatch):
     for precision in ("fp32", "bf16"):
         asked = []
-        monkeypatch.setattr(training, "faster_precision", lambda *sizes, p=precision, a=asked: a.append(sizes) or p)
+        monkeypatch.setattr(devices, "faster_precision", lambda *sizes, p=precision, a=asked: a.append(sizes) or p)
         run = quiet(corridor(), STEADY_RUN, tmp_path / precision, precision="auto")
         assert run.about["precision"] == load_run(tmp_path / precision).about["precision"] == precision
         assert same(run, quiet(corridor(), STEADY_RUN, tmp_path / f"{precision} by name", precision=precision))
@@ -432,20 +432,20 @@ def test_bf16_is_taken_where_it_pays(fp32, bf16, chosen, monkeypatch):
         clock[0] += bf16 if self.bfloat16 else fp32
 
     monkeypatch.setattr(Learner, "update", update)
-    monkeypatch.setattr(training.time, "perf_counter", lambda: clock[0])
-    assert training.faster_precision(2, TINY, 8) == chosen
+    monkeypatch.setattr(devices.time, "perf_counter", lambda: clock[0])
+    assert devices.faster_precision(2, TINY, 8) == chosen
     assert len(updates) == (2 if bf16 > 2 * fp32 else 8)
 
 
 def test_threads_are_those_of_free_cores_and_are_kept(tmp_path, monkeypatch):
-    monkeypatch.setattr(machine, "cores", lambda: 4)
+    monkeypatch.setattr(devices, "cores", lambda: 4)
     for load, free in ((0.2, 4), (2.6, 1), (1.4, 3), (40.0, 1)):
-        monkeypatch.setattr(machine.psutil, "getloadavg", lambda load=load: (load, 0.0, 0.0))
-        assert machine.free_cores() == free
+        monkeypatch.setattr(devices.psutil, "getloadavg", lambda load=load: (load, 0.0, 0.0))
+        assert devices.free_cores() == free
     config = replace(SMALL_RUN, passes=1, refine_passes=0)
     run = train(corridor(), config, tmp_path, device="cpu", progress=False, threads="auto", until=8)
     assert run.about["threads"] == 1
-    monkeypatch.setattr(machine.psutil, "getloadavg", lambda: (0.0, 0.0, 0.0))
+    monkeypatch.setattr(devices.psutil, "getloadavg", lambda: (0.0, 0.0, 0.0))
     assert train(corridor(), config, tmp_path, device="cpu", progress=False, threads="auto").about["threads"] == 1
 
 

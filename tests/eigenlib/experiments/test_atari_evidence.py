@@ -10,7 +10,7 @@ from eigenlib import experiments
 from eigenlib.atari import metrics, options
 from eigenlib.atari.dataset import CUT_OFF, EPISODE_ENDED, NO_ACTION, Dataset
 from eigenlib.atari.network import DeepSR, Sizes
-from eigenlib.atari.runs import Config
+from eigenlib.atari.training import Config
 from eigenlib.experiments import _atari_measures as measures
 from eigenlib.experiments import atari_evidence, verdicts
 from eigenlib.experiments.atari_evidence import Setting

@@ -1,4 +1,4 @@
-"""The machine a training run has: device, cores, processes, memory. None of it changes what is learned, rounding aside."""
+"""What training runs on: device, precision, cores, memory, processes. None of it changes what is learned, rounding aside."""
 
 from __future__ import annotations
 
@@ -6,15 +6,21 @@ import contextlib
 import ctypes
 import os
 import sys
+import time
 import warnings
 from collections.abc import Iterator
+from typing import Any
 
 import psutil
 import torch
 from torch import distributed, nn
 
 from eigenlib import _require
+from eigenlib.atari.learning import Learner, Objective
 from eigenlib.atari.network import DeepSR
+from eigenlib.atari.pixels import SIDE
+
+PAYS = 1.1  # times as fast: what bfloat16 must be before "auto" takes it
 
 
 def choose_device(name: str = "auto") -> torch.device:
@@ -22,7 +28,7 @@ def choose_device(name: str = "auto") -> torch.device:
     _require.text(name, "device")
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
-    kind, _, number = str(name).partition(":")
+    kind, _, number = name.partition(":")
     if kind == "cuda" and (not number or number.isdecimal()):
         index = int(number or os.environ.get("LOCAL_RANK", "0"))  # under torchrun each process has a GPU of its own
         if index >= torch.cuda.device_count():
@@ -48,6 +54,28 @@ def placed(network: DeepSR, device: torch.device, precision: str) -> DeepSR:
     return network
 
 
+def faster_precision(n_actions: int, sizes: Any, batch: int, rounds: int = 3) -> str:
+    """ "bf16" where an update on this CPU is PAYS times as fast with it, else "fp32": timed in turns, best times count."""
+    updates, best = {}, {"fp32": float("inf"), "bf16": float("inf")}
+    for precision in best:
+        network, target = (placed(DeepSR(n_actions, sizes), torch.device("cpu"), precision) for _ in range(2))
+        objective = Objective(network, target.requires_grad_(False), 0.9)
+        updates[precision] = Learner(objective, network, target, precision=precision).update
+    noise = torch.randint(256, (2, batch, SIDE, SIDE), dtype=torch.uint8, generator=torch.Generator().manual_seed(0))
+    transitions = noise[0], torch.arange(batch) % n_actions, noise[1], torch.ones(batch)
+    for number in range(rounds + 1):
+        taken = {}
+        for precision, update in updates.items():
+            before = time.perf_counter()
+            update(*transitions)
+            taken[precision] = time.perf_counter() - before
+        if taken["bf16"] > 2 * taken["fp32"]:  # a processor that only imitates bfloat16: do not wait for more of it
+            return "fp32"
+        if number:  # the first turn warms up
+            best = {precision: min(best[precision], taken[precision]) for precision in best}
+    return "bf16" if best["fp32"] >= PAYS * best["bf16"] else "fp32"
+
+
 class Compiled(nn.Module):
     """torch.compile of a module, or, with a warning, the module itself where compiling fails."""
 
@@ -57,16 +85,16 @@ class Compiled(nn.Module):
         self._program: list = []  # a list, so that the compiled module is not registered a second time
 
     def forward(self, *batch):
-        if not self._program:
-            try:
-                program = torch.compile(self.module, mode=self.mode)
-                result = program(*batch)
-            except Exception as error:
-                warnings.warn(f"torch.compile failed, so training goes on without it: {error}", stacklevel=2)
-                program, result = self.module, self.module(*batch)
-            self._program.append(program)
-            return result
-        return self._program[0](*batch)
+        if self._program:
+            return self._program[0](*batch)
+        try:
+            program = torch.compile(self.module, mode=self.mode)
+            result = program(*batch)
+        except Exception as error:
+            warnings.warn(f"torch.compile failed, so training goes on without it: {error}", stacklevel=2)
+            program, result = self.module, self.module(*batch)
+        self._program.append(program)
+        return result
 
 
 @contextlib.contextmanager
