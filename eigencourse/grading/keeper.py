@@ -52,19 +52,10 @@ _SOCKET, _PRLIMIT, _PIVOT_ROOT = (41, 198), (302, 261), (155, 41)
 
 def limit(processes: int | None = None) -> None:
     """Limits that a process hands on to those it starts: each has these. What all of them really use, the keeper counts."""
-    limits = {
-        "AS": 2 * MEMORY,
-        "FSIZE": SCRATCH,
-        "CORE": 0,
-        "NOFILE": 512,
-        "MEMLOCK": 2**16,
-        "SIGPENDING": 512,
-        "NPROC": processes,
-    }
-    for name, most in limits.items():
+    limits = {"AS": 2 * MEMORY, "FSIZE": SCRATCH, "CORE": 0, "NOFILE": 512, "MEMLOCK": 2**16, "SIGPENDING": 512}
+    for name, most in (limits | ({"NPROC": processes} if processes else {})).items():
         with contextlib.suppress(ValueError, OSError, AttributeError):  # macOS does not know or keep all of them
-            if most is not None:
-                resource.setrlimit(getattr(resource, f"RLIMIT_{name}"), (most, most))
+            resource.setrlimit(getattr(resource, f"RLIMIT_{name}"), (most, most))
 
 
 def prctl(option: int, *values: int) -> None:
@@ -116,11 +107,8 @@ def _enter(job: dict, control: int) -> int:
 
 
 def _map(process: str, inner_user: int, user: int, inner_group: int, group: int) -> None:
-    for name, text in (
-        ("setgroups", "deny"),
-        ("uid_map", f"{inner_user} {user} 1"),
-        ("gid_map", f"{inner_group} {group} 1"),
-    ):
+    maps = {"setgroups": "deny", "uid_map": f"{inner_user} {user} 1", "gid_map": f"{inner_group} {group} 1"}
+    for name, text in maps.items():
         Path(f"/proc/{process}/{name}").write_text(text)
 
 

@@ -31,13 +31,8 @@ from eigenlib.paths import CACHE, DATA, PACKAGE
 
 _COURSE = Path(__file__).parents[1]
 # All that there is of eigencourse inside, beside a check that says nothing, because answers are checked outside.
-_SEEN = (
-    "__init__.py",
-    "paths.py",
-    "ledger.py",
-    "claims.toml",
-    *(f"grading/{x}.py" for x in ("__init__", "wire", "runner")),
-)
+_SEEN: tuple[str, ...] = ("__init__.py", "paths.py", "ledger.py", "claims.toml")
+_SEEN += ("grading/__init__.py", "grading/wire.py", "grading/runner.py")
 _SILENT = '''"""Inside the room of a submission: its answers are checked outside."""
 class _Silent:
     def __getattr__(self, name):
@@ -53,14 +48,15 @@ class Room:
 
     def __init__(self, command: list[str], core: int | None = None, unsafe: bool = False):
         """core: the only one to compute on."""
-        environment = {name: os.environ[name] for name in _KEPT if name in os.environ}
-        environment |= {"PATH": f"{Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin", "OMP_NUM_THREADS": "1"}
-        environment |= {"PYTHONDONTWRITEBYTECODE": "1", "MPLBACKEND": "module://matplotlib_inline.backend_inline"}
         self.folder = tempfile.mkdtemp(prefix="eigenlib-") if unsafe else ""
-        environment |= {
+        environment = {name: os.environ[name] for name in _KEPT if name in os.environ} | {
+            "PATH": f"{Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin",
             "PYTHONPATH": os.pathsep.join(dict.fromkeys(map(str, (PACKAGE.parent, _COURSE.parent)))),
             "HOME": self.folder or "/scratch/home",
             "TMPDIR": self.folder or "/tmp",
+            "OMP_NUM_THREADS": "1",
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "MPLBACKEND": "module://matplotlib_inline.backend_inline",
         }
         job = {"command": command, "files": _files(), "core": core, "environment": environment, "places": places()}
         theirs, self.control = os.pipe()
