@@ -7,7 +7,7 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && exit; done; echo python3)
 
 .DEFAULT_GOAL := help
-.PHONY: help report test fuzz attacks lab notebooks portable readme student bench doctor clean
+.PHONY: help report test fuzz attacks lab notebooks portable readme student bench doctor wheel newest clean
 
 help:  ## this list
 	@grep -hE '^[a-z]+:.*##' Makefile | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "make %-10s %s\n", $$1, $$2}'
@@ -47,9 +47,15 @@ bench: $(READY)  ## what is fast, against what, as ratios measured in one run
 doctor: $(READY)  ## is this machine ready?
 	@$(BIN)/eigenlib doctor $(ARGS)
 
-clean:  ## remove the report and everything make set up
-	rm -rf $(VENV) report .report.*.building .report.*.old build .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis
+wheel: $(READY)  ## build the wheel and try it in an empty environment
+	@$(BIN)/python tools/try_wheel.py
 
-$(READY): pyproject.toml constraints.txt tools/bootstrap.py
+newest: $(READY)  ## the tests with the newest version of every package, in a scratch environment: what breaks?
+	@$(BIN)/python tools/newest.py $(ARGS)
+
+clean:  ## remove the report and everything make set up
+	rm -rf $(VENV) report .report.* build dist .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+$(READY): pyproject.toml constraints.txt requirements-lock.txt tools/bootstrap.py
 	@command -v $(PYTHON) >/dev/null || { echo "No python3 was found: install Python 3.11 or newer, then run make again." >&2; exit 1; }
 	@$(PYTHON) tools/bootstrap.py $(VENV)

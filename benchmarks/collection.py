@@ -12,10 +12,8 @@ import time
 import numpy as np
 from ale_py import ALEInterface, LoggerMode, roms
 
-from eigencourse.doctor import GAMES
 from eigenlib.atari.dataset import play
-from eigenlib.atari.emulator import Emulator
-from eigenlib.atari.games import LOCKED
+from eigenlib.atari.emulator import AVATARS, LOCKED, Emulator
 
 DECISIONS, SKIP, ROUNDS, BAR = 150, 5, 25, 0.80
 
@@ -49,7 +47,7 @@ def collecting_seconds(emulator: Emulator) -> float:
 
 def main() -> None:
     print(f"decisions a second on one core, {SKIP} emulator frames each (bar: {BAR:.0%} of the bare emulator)")
-    for game in sorted(GAMES):
+    for game in sorted(AVATARS):
         ale, emulator, bare, ours = bare_emulator(game), Emulator(game, frame_skip=SKIP), [], []
         collecting_seconds(emulator)  # compile
         for _ in range(ROUNDS):

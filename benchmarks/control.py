@@ -18,7 +18,7 @@ import numpy as np
 from eigenlib.control import q_learning
 from eigenlib.eigenoptions import Option, discover_eigenoptions
 from eigenlib.eigenpurposes import extract_eigenpurposes
-from eigenlib.experiments.control import SETTINGS
+from eigenlib.experiments.control import TASKS
 from eigenlib.gridworld import MOVES, GridWorld
 from eigenlib.representation import successor_representation
 
@@ -165,7 +165,7 @@ def seconds(function: Callable) -> float:
 
 
 def main() -> None:
-    world, (start, goal) = GridWorld.named("four_rooms"), SETTINGS[0]
+    world, (start, goal) = GridWorld.named("four_rooms"), TASKS[0]
     purposes = extract_eigenpurposes(successor_representation(world.transition_matrix(), GAMMA))
     options = discover_eigenoptions(world, purposes, 128)
     some = options[:32]

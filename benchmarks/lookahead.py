@@ -46,7 +46,7 @@ def one_by_one(world: Emulator, network: DeepSR, vectors: np.ndarray, steps: int
 
 def one_option_at_a_time(world: Emulator, network: DeepSR, vectors: np.ndarray, steps: int) -> np.ndarray:
     """Batches, but nothing shared between options."""
-    logs = [options.follow(world, network, vectors[:, [k]], steps) for k in range(vectors.shape[1])]
+    logs = [options.follow_greedily(world, network, vectors[:, [k]], steps) for k in range(vectors.shape[1])]
     return np.concatenate([log.actions for log in logs])
 
 
@@ -69,11 +69,11 @@ def main() -> None:
     world, rng = Emulator("montezuma_revenge"), np.random.default_rng(0)
     network = DeepSR(world.n_actions, SIZES["standard"])
     vectors = options.both_signs(rng.normal(size=(network.sizes.features, COUNT // 2))).astype(np.float32)
-    options.follow(world, network, vectors, 1)  # compile and warm up
+    options.follow_greedily(world, network, vectors, 1)  # compile and warm up
 
     profile, begin = cProfile.Profile(), time.perf_counter()
     profile.enable()
-    options.follow(world, network, vectors, STEPS)
+    options.follow_greedily(world, network, vectors, STEPS)
     profile.disable()
     taken = time.perf_counter() - begin
     frames = COUNT * STEPS * world.n_actions
@@ -83,7 +83,7 @@ def main() -> None:
 
     few, results = vectors[:, :FEW], {}
     for name, way in (
-        ("together", lambda *given: options.follow(*given).actions),
+        ("together", lambda *given: options.follow_greedily(*given).actions),
         ("one option at a time", one_option_at_a_time),
         ("one frame at a time", one_by_one),
     ):

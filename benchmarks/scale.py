@@ -33,16 +33,17 @@ COUNT, GAMMA, GOALS = 10, 0.9, 10
 
 def measure(rooms: int, size: int, method: str, progress: bool) -> dict[str, float]:
     """Seconds of each step in this process, its peak memory, and what it found."""
-    from eigenlib import _kernels
+    from eigenlib._compiled.eigenoptions import climb
+    from eigenlib.comparing import residuals
     from eigenlib.eigenoptions import follow, learn_eigenoption
-    from eigenlib.eigenpurposes import residuals, sr_eigenpurposes
-    from eigenlib.gridworld import GridWorld, big_rooms
+    from eigenlib.eigenpurposes import sr_eigenpurposes
+    from eigenlib.gridworld import GridWorld
+    from eigenlib.large.rooms import big_rooms
     from eigenlib.large.sampled_diffusion import sampled_diffusion_time
 
     corridor = GridWorld.from_text("..").next_state.astype(np.int32)
-    _kernels.climb(
-        corridor[None], np.ones((1, 1, 1)), np.ones(2), GAMMA, 1e-16, np.empty((4, 2))
-    )  # compiled before the clock runs
+    # Compiled before the clock runs.
+    climb(corridor[None], np.ones((1, 1, 1)), np.ones(2), GAMMA, 1e-16, np.empty((4, 2)))
     sr_eigenpurposes(big_rooms(3, 4).transition_matrix(sparse_result=True), GAMMA, COUNT, method)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     found: dict[str, float] = {}

@@ -12,10 +12,11 @@ import time
 
 import numpy as np
 
+from eigenlib.comparing import relative_error
 from eigenlib.eigenoptions import discover_eigenoptions
 from eigenlib.eigenpurposes import extract_eigenpurposes
 from eigenlib.gridworld import MOVES, GridWorld
-from eigenlib.representation import learn_successor_representation, relative_error, successor_representation
+from eigenlib.representation import learn_successor_representation, successor_representation
 
 ETA, GAMMA, STEPS, ROUNDS = 0.1, 0.9, 100, 7
 

@@ -24,11 +24,13 @@ import numpy as np
 import psutil
 import torch
 
-from eigenlib.atari import machine
+from eigenlib.atari import device as devices
+from eigenlib.atari.batches import FrameBatches
 from eigenlib.atari.dataset import Dataset, collect
-from eigenlib.atari.learning import FrameBatches, Learner, Objective
-from eigenlib.atari.network import SIDE, SIZES, DeepSR
-from eigenlib.atari.training import Config, faster_precision, train
+from eigenlib.atari.learning import Learner, Objective
+from eigenlib.atari.network import SIZES, DeepSR
+from eigenlib.atari.pixels import SIDE
+from eigenlib.atari.training import Config, train
 
 N_ACTIONS = 18
 
@@ -106,8 +108,8 @@ def a_loop(
 
 def chosen_against_fp32(sizes: str, threads: int, batch: int = 32, updates: int = 8, rounds: int = 4) -> float:
     """How many times as fast the loop is in the precision that "auto" chooses as in float32."""
-    with machine.threads(threads), machine.kept_memory():
-        chosen = faster_precision(N_ACTIONS, sizes, batch)
+    with devices.threads(threads), devices.kept_memory():
+        chosen = devices.faster_precision(N_ACTIONS, sizes, batch)
     with tempfile.TemporaryDirectory() as folder:
         loops = {name: a_loop(Path(folder), sizes, threads, batch, updates, name) for name in ("fp32", "bf16")}
         best_times({name: loop for name, (loop, _) in loops.items()}, rounds)
@@ -139,7 +141,7 @@ def loop_against_bare_update(sizes: str, threads: int, batch: int = 32, updates:
         update = bare_update(sizes, batch)
 
         def bare() -> None:
-            with machine.threads(threads), machine.kept_memory():  # as in train
+            with devices.threads(threads), devices.kept_memory():  # as in train
                 for _ in range(updates):
                     update()
 
@@ -157,7 +159,7 @@ def update_against_matrix_product(threads: int, rounds: int = 2, side: int = 204
     works: dict[str, Callable[[], object]] = {}
     for batch, last in settings:  # a product before each, so that its best time is as well found as theirs
         works |= {f"product {batch} {last}": lambda: a @ b, f"{batch} {last}": bare_update("paper", batch, last)}
-    with machine.threads(threads), machine.kept_memory():
+    with devices.threads(threads), devices.kept_memory():
         taken = best_times(works, rounds)
     fastest = min(seconds for name, seconds in taken.items() if name.startswith("product"))
     peak, shares = 2 * side**3 / fastest, []
@@ -179,7 +181,7 @@ def busy_seconds() -> tuple[float, float]:
 
 
 def main() -> None:
-    threads, began, before = sorted({1, machine.cores()}), time.perf_counter(), busy_seconds()
+    threads, began, before = sorted({1, devices.cores()}), time.perf_counter(), busy_seconds()
     print("The loop of train against the bare update, samples a second")
     print(f"{'network':10}{'threads':>8}{'bare update':>14}{'loop':>14}{'loop / bare':>13}")
     loop = min(loop_against_bare_update(sizes, threads[-1]) for sizes in ("small", "standard"))

@@ -8,8 +8,6 @@ and notes beside every exercise: minutes, and the mistakes its check knows by na
 from __future__ import annotations
 
 import copy
-import os
-import shutil
 from pathlib import Path
 
 import nbformat
@@ -18,6 +16,7 @@ from eigencourse.exercises import Exercise, all_exercises
 from eigencourse.lessons import Lesson, NotebookProblem, lessons
 from eigenlib import _require
 from eigenlib.paths import ROOT
+from eigenlib.storage import replace_file, whole_folder
 
 _MARKER = ".eigenlib-edition"  # only a folder that holds this file is ever replaced
 
@@ -105,19 +104,11 @@ def write_editions(out: Path) -> list[Path]:
                 f"{folder} exists and is not an edition of ours: choose another --out or move it away."
             )
     for name, edition in editions.items():
-        building, old = out / f".{name}.{os.getpid()}.building", out / f".{name}.{os.getpid()}.old"
-        try:
-            building.mkdir(parents=True)
+        with whole_folder(out / name) as building:
             (building / _MARKER).touch()
-            (building / "README.md").write_text(readmes[name], encoding="utf-8")
+            replace_file(building / "README.md", readmes[name].encode())
             for lesson in course:
-                nbformat.write(edition(lesson), building / lesson.path.name)
-            if (out / name).exists():
-                (out / name).rename(old)
-            building.rename(out / name)
-        finally:
-            for scratch in (building, old):
-                shutil.rmtree(scratch, ignore_errors=True)
+                replace_file(building / lesson.path.name, (nbformat.writes(edition(lesson)) + "\n").encode())
     return [out / name for name in editions]
 
 

@@ -8,27 +8,25 @@ originals alone.
 from __future__ import annotations
 
 import hashlib
-import logging
-import multiprocessing
 import os
 import re
 import time
-import warnings
-from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor, as_completed, wait
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
 import nbformat
 
+from eigencourse.execution import WIDGET_VIEW, execute, hidden_errors, kill_kernels, literally, stopped_at
 from eigencourse.paths import NOTEBOOKS
 from eigenlib import _require
+from eigenlib.paths import CACHE, DATA, PACKAGE
+from eigenlib.storage import alone_in, read_description, replace_file, sha256, write_description
 
-WIDGET_STATE = "application/vnd.jupyter.widget-state+json"
-WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
+PROGRESS = CACHE / "notebooks" / "stored.json"  # what an interrupted `eigenlib notebooks` has stored
 
 
 class NotebookProblem(ValueError):
@@ -75,26 +73,30 @@ class Lesson:
         """The notebook's parameters and their defaults as source text."""
         import papermill
 
-        found = papermill.inspect_notebook(str(self.path))
+        found = papermill.inspect_notebook(literally(self.path))
         return {name: entry["default"] for name, entry in found.items()}
 
 
 @dataclass(frozen=True)
 class Failure:
-    """Where a notebook stopped: the cell's number as Jupyter shows it, In [n], and the error in one line."""
+    """Where a notebook stopped: the cell's number as Jupyter shows it, In [n], 0 if unknown, and the error in one line."""
 
     cell: int
     error: str
 
+    def __str__(self) -> str:
+        return f"cell [{self.cell}]: {self.error}" if self.cell else self.error
+
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one run."""
+    """What became of one run; kept: an earlier run, interrupted since, had finished it."""
 
     name: str
     output: Path
     seconds: float
     failure: Failure | None
+    kept: bool = False
 
 
 def lessons(only: Iterable[str] | None = None) -> list[Lesson]:
@@ -132,7 +134,7 @@ def run(path: Path, output: Path, parameters: Mapping[str, Any], timeout: float 
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     lesson, begin = Lesson(path), time.perf_counter()
     mine = {name: value for name, value in parameters.items() if name in lesson.parameters}
-    problem = _execute(path, output, mine, timeout)
+    problem = execute(path, output.resolve(), mine, timeout)
     seconds = time.perf_counter() - begin
     if not output.exists():
         nbformat.write(lesson.notebook, output)
@@ -140,40 +142,8 @@ def run(path: Path, output: Path, parameters: Mapping[str, Any], timeout: float 
     hidden = hidden_errors(executed)
     failure = None
     if problem or hidden:
-        failure = Failure(_stopped_at(executed) if problem else 0, " ".join((problem or hidden[0]).split()))
+        failure = Failure(stopped_at(executed) if problem else 0, " ".join((problem or hidden[0]).split()))
     return Outcome(path.stem, output, seconds, failure)
-
-
-def _execute(path: Path, output: Path, parameters: dict[str, Any], timeout: float | None, starts: int = 3) -> str:
-    """Have papermill run a notebook and return what went wrong, "" for nothing; a kernel gets so many chances to start."""
-    # papermill and its imports cost a second, which `eigenlib --help` should not pay.
-    import papermill
-    from papermill.exceptions import PapermillExecutionError
-
-    logging.getLogger("papermill").setLevel(logging.ERROR)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            papermill.execute_notebook(
-                str(path),
-                str(output),
-                parameters=parameters,
-                cwd=str(output.parent),
-                kernel_name="python3",
-                progress_bar=False,
-                execution_timeout=timeout,
-                # else every kernel's start and end speak into our progress lines
-                extra_arguments=["--log-level=CRITICAL"],
-            )
-        except PapermillExecutionError as error:
-            return f"{error.ename}: {error.evalue}"
-        except Exception as error:  # a dead kernel or a cell that never ends: still a failed page, not a failed report
-            # A plain RuntimeError means that no cell has run: the kernel did not start. Its ports are chosen before it
-            # binds them, and on a busy machine another program may take one in between. So, with new ports, again.
-            if type(error) is RuntimeError and starts > 1:
-                return _execute(path, output, parameters, timeout, starts - 1)
-            return f"{type(error).__name__}: {str(error).strip() or 'the kernel stopped'}"
-    return ""
 
 
 def run_many(
@@ -184,56 +154,97 @@ def run_many(
     tell: Callable[[Outcome], None],
     timeout: float | None = None,
 ) -> list[Outcome]:
-    """Execute notebooks side by side, telling each outcome as it comes; returned in reading order."""
+    """Execute notebooks side by side, telling each outcome as it comes; returned in reading order.
+
+    Kernels do the work, one process each; a thread here waits for each of them. What an earlier run has left in the folder
+    is not executed again if it came from the same notebook, library and parameters; everything else there goes.
+    """
     folder.mkdir(parents=True, exist_ok=True)
-    # Kernels do the work; workers are spawned because papermill's event loop does not survive a fork.
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(min(jobs, len(chosen)), mp_context=context) as pool:
-        waiting = {
-            pool.submit(run, lesson.path, folder / lesson.path.name, dict(parameters), timeout): lesson
-            for lesson in chosen
-        }
-        outcomes = []
-        for done in as_completed(waiting):
-            try:
+    names = {lesson.path.name for lesson in chosen}
+    for leftover in (path for path in folder.glob("*.ipynb") if path.name not in names):
+        leftover.unlink()
+    outcomes = []
+    with ThreadPoolExecutor(min(jobs, len(chosen))) as pool:
+        waiting = [pool.submit(_run_or_keep, lesson, folder, parameters, timeout) for lesson in chosen]
+        try:
+            for done in as_completed(waiting):
                 outcomes.append(done.result())
-            except (
-                BrokenProcessPool
-            ):  # killed from outside, as systems do that run out of memory: the others are lost too
-                outcomes.append(_killed(waiting[done], folder))
-            tell(outcomes[-1])
+                tell(outcomes[-1])
+        except BaseException:  # Ctrl-C, or a full disk: nobody waits for these notebooks any more
+            pool.shutdown(wait=False, cancel_futures=True)
+            while wait(waiting, timeout=0.2).not_done:
+                kill_kernels()
+            for outcome in (done.result() for done in waiting if not done.cancelled() and not done.exception()):
+                if outcome.failure:  # its kernel was killed, just now
+                    outcome.output.unlink()
+            raise
     return sorted(outcomes, key=lambda outcome: outcome.name)
 
 
-def _killed(lesson: Lesson, folder: Path) -> Outcome:
-    """The outcome of a notebook whose process is gone; its page shows what was there before."""
-    output = folder / lesson.path.name
-    nbformat.write(lesson.notebook, output)
-    return Outcome(lesson.name, output, 0.0, Failure(0, "its process was killed: is there enough memory?"))
+def _run_or_keep(lesson: Lesson, folder: Path, parameters: Mapping[str, Any], timeout: float | None) -> Outcome:
+    """Execute into the folder under another name first, so that what has its own name there is whole."""
+    output, part, made_from = (
+        folder / lesson.path.name,
+        folder / f".{lesson.name}.part.ipynb",
+        _origin(lesson, parameters),
+    )
+    if output.exists():
+        run_before = nbformat.read(output, as_version=4).metadata.get("eigenlib", {}).get("run", {})
+        if run_before.get("origin") == made_from:
+            return Outcome(lesson.name, output, run_before["seconds"], None, kept=True)
+    try:
+        outcome = run(lesson.path, part, parameters, timeout)
+        executed = nbformat.read(part, as_version=4)
+    finally:
+        part.unlink(missing_ok=True)
+    if outcome.failure is None:
+        about = executed.metadata.setdefault("eigenlib", nbformat.NotebookNode())
+        about["run"] = {"origin": made_from, "seconds": outcome.seconds}
+    replace_file(output, (nbformat.writes(executed) + "\n").encode())
+    return replace(outcome, name=lesson.name, output=output)
 
 
-def hidden_errors(notebook) -> list[str]:
-    """Errors that hide in widgets: a callback that raises does not fail papermill, its traceback lands in widget state."""
-    state = notebook.metadata.get("widgets", {}).get(WIDGET_STATE, {}).get("state", {})
-    found = []
-    for model in state.values():
-        content = model.get("state", {})
-        for output in content.get("outputs") or []:
-            if output.get("output_type") == "error":
-                found.append(f"in a widget: {output.get('ename')}: {output.get('evalue')}")
-        if "eigenlib-bug" in str(content.get("value", "")):
-            found.append(f"in an explorer: {re.sub('<[^>]+>', '', content['value'])}")
-    return found
+def _origin(lesson: Lesson, parameters: Mapping[str, Any]) -> str:
+    """A checksum of what an executed notebook came from: itself, its parameters, the library and its data."""
+    mine = sorted((name, repr(value)) for name, value in parameters.items() if name in lesson.parameters)
+    return sha256(f"{sha256(lesson.path.read_bytes())} {mine} {_code()}".encode())
+
+
+@cache
+def _code() -> str:
+    files = [path for folder in (PACKAGE, Path(__file__).parent) for path in sorted(folder.rglob("*.py"))]
+    files += [*sorted(PACKAGE.rglob("*.js")), *DATA.glob("CHECKSUMS.sha256")]
+    return sha256(b"".join(path.read_bytes() for path in files))
+
+
+def refresh_many(chosen: list[Lesson]) -> Iterator[Outcome]:
+    """Refresh lessons one by one; after a kill, the same command goes on where it was."""
+    with alone_in(PROGRESS.parent):
+        for leftover in (path for lesson in chosen for path in lesson.path.parent.glob(".*.part.ipynb")):
+            leftover.unlink(missing_ok=True)
+        names, stored = [lesson.name for lesson in chosen], {}
+        if PROGRESS.exists() and (before := read_description(PROGRESS) or {}).get("chosen") == names:
+            stored = before["stored"]
+        for lesson in chosen:
+            if stored.get(lesson.name) == _origin(lesson, {}):
+                yield Outcome(lesson.name, lesson.path, 0.0, None, kept=True)
+                continue
+            outcome = refresh(lesson)
+            if outcome.failure is None:
+                stored[lesson.name] = _origin(lesson, {})
+                write_description(PROGRESS, {"chosen": names, "stored": stored})
+            yield outcome
+        PROGRESS.unlink(missing_ok=True)
 
 
 def refresh(lesson: Lesson) -> Outcome:
     """Execute at default parameters and store the outputs in place; a failing notebook is left as it was."""
-    scratch = lesson.path.with_name(f".{lesson.name}.{os.getpid()}.tmp.ipynb")
+    scratch = lesson.path.with_name(f".{lesson.name}.part.ipynb")
     try:
         outcome = run(lesson.path, scratch, {})
         if outcome.failure is None:
-            nbformat.write(clean(nbformat.read(scratch, as_version=4)), scratch)
-            os.replace(scratch, lesson.path)
+            executed = clean(nbformat.read(scratch, as_version=4))
+            replace_file(lesson.path, (nbformat.writes(executed) + "\n").encode())
         return outcome
     finally:
         scratch.unlink(missing_ok=True)
@@ -257,32 +268,6 @@ def clean(notebook):
         seen.add(cell["id"])
         keep = {key: cell.metadata[key] for key in ("tags", "jupyter", "eigenlib") if cell.metadata.get(key)}
         cell.metadata = nbformat.from_dict(keep)
-        if cell.cell_type == "code":
-            cell.outputs = _joined_streams(cell.outputs)
         for output in cell.get("outputs", []):
             output.get("data", {}).pop(WIDGET_VIEW, None)
     return notebook
-
-
-def _joined_streams(outputs: list) -> list:
-    """What was printed as one output: how the kernel cut it into messages is a matter of timing."""
-    joined: list = []
-    for output in outputs:
-        last = joined[-1] if joined else {}
-        if output.output_type == "stream" == last.get("output_type") and output.name == last["name"]:
-            last["text"] += output.text
-        else:
-            joined.append(output)
-    return joined
-
-
-def _stopped_at(executed) -> int:
-    """The In [n] of the cell that did not complete."""
-    count = 0
-    for cell in executed.cells:
-        if cell.cell_type != "code" or not cell.source.strip():
-            continue
-        count += 1
-        if cell.metadata.get("papermill", {}).get("status") != "completed":
-            return cell.execution_count or count
-    return count

@@ -11,7 +11,7 @@ import contextlib
 import os
 import tempfile
 from collections.abc import Callable, Iterator
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
@@ -161,8 +161,7 @@ def _verdicts(notebook) -> dict[str, str]:
 
 def compare_on(machine: str, chosen: list[Lesson], jobs: int, tell: Callable[[str], None]) -> Comparison:
     """Execute lessons on one machine and sum up, telling each as it is done."""
-    by_name = {lesson.name: lesson for lesson in chosen}
-    found = {}
+    by_name, found = {lesson.name: lesson for lesson in chosen}, {}
 
     def done(outcome: Outcome) -> None:
         one = found[outcome.name] = compare(by_name[outcome.name], outcome)
@@ -171,12 +170,8 @@ def compare_on(machine: str, chosen: list[Lesson], jobs: int, tell: Callable[[st
 
     with tempfile.TemporaryDirectory(prefix="eigenlib-portable-") as folder, simulated(machine):
         run_many(chosen, Path(folder), {}, jobs, done)
-    in_order = [found[lesson.name] for lesson in chosen]
-    return Comparison(
-        sum(one.outputs for one in in_order),
-        [difference for one in in_order for difference in one.differences],
-        [flip for one in in_order for flip in one.flips],
-    )
+    outputs, differences, flips = zip(*(found[lesson.name] for lesson in chosen), strict=True)
+    return Comparison(sum(outputs), [*chain(*differences)], [*chain(*flips)])
 
 
 def examine(chosen: list[Lesson], machines: list[str], jobs: int, tell: Callable[[str], None]) -> bool:

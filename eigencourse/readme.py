@@ -2,26 +2,34 @@
 
 Everything comes from the notebooks as stored, and from docs/minutes.json. The rest is written by hand: only what stands
 between <!-- name --> and <!-- /name --> is replaced.
+
+docs/minutes.json says how long lessons take, in round minutes; `make notebooks` writes it. A file in the repository must not
+change because a machine was a little slower today. So an entry stays as it is until a run on the same number of cores is more
+than three quarters of a minute away from it, and a machine that was busy when a lesson began is not believed at all.
 """
 
 from __future__ import annotations
 
 import html
+import json
 import os
 import re
 from collections import Counter
 from pathlib import Path
 
-from eigencourse import ledger, minutes
+from eigencourse import ledger
 from eigencourse.exercises import all_exercises
 from eigencourse.lessons import Lesson, NotebookProblem, lessons
 from eigencourse.report.figures import Figure, best_figure, same_picture
 from eigenlib.paths import ROOT
+from eigenlib.storage import replace_file
 
 README = ROOT / "README.md"
 ARC = ROOT / "docs" / "arc.png"
 GALLERY = ROOT / "docs" / "gallery"
 GUIDE = ROOT / "docs" / "teaching.md"
+MINUTES = ROOT / "docs" / "minutes.json"
+_NEAR = 0.75  # minutes that a new run may differ before the entry is replaced
 _COLUMNS = 2
 
 
@@ -57,10 +65,8 @@ def write() -> list[Path]:
     for path in changed:
         if path not in files:
             path.unlink()
-            continue
-        part = path.with_name(f".{path.name}.{os.getpid()}.part")
-        part.write_bytes(files[path])
-        part.replace(path)
+        else:
+            replace_file(path, files[path])
     return changed
 
 
@@ -115,13 +121,15 @@ def _minutes(course: list[Lesson]) -> str:
 
 
 def _runs() -> str:
-    cores = sorted({entry["cores"] for entry in minutes.stored().values()})
+    cores = sorted({entry["cores"] for entry in stored_minutes().values()})
     return f"runs, on {' or '.join(map(str, cores)) or 2} cores"
 
 
 def _time(lesson: Lesson) -> str:
-    entry = minutes.stored().get(lesson.name)
-    return minutes.said(entry) if entry else f"within {lesson.budget:.0f} s"  # the tests hold it to its budget
+    entry = stored_minutes().get(lesson.name)
+    return (
+        minutes_in_words(entry["minutes"]) if entry else f"within {lesson.budget:.0f} s"
+    )  # which the tests hold it to
 
 
 def _exercises(lesson: Lesson) -> str:
@@ -161,3 +169,30 @@ def _claims(course: list[Lesson]) -> str:
 def _cell(text: str) -> str:
     """Text that cannot break out of a table's cell."""
     return " ".join(html.escape(text, quote=False).split()).replace("|", "\\|")
+
+
+# --- docs/minutes.json --------------------------------------------------------------------------------------------------
+
+
+def stored_minutes() -> dict[str, dict[str, int]]:
+    """{lesson: {"minutes": 2, "cores": 2}}; 0 minutes is anything under half a minute or so."""
+    return json.loads(MINUTES.read_text(encoding="utf-8")) if MINUTES.exists() else {}
+
+
+def minutes_in_words(minutes: int) -> str:
+    return {0: "under a minute", 1: "about a minute"}.get(minutes, f"about {minutes} minutes")
+
+
+def note_minutes(name: str, seconds: float) -> None:
+    """Enter how long a lesson took; lessons that are no more are dropped."""
+    entries, cores = stored_minutes(), os.cpu_count() or 1
+    old = entries.get(name)
+    if old is None or old["cores"] != cores or abs(seconds / 60 - old["minutes"]) > _NEAR:
+        entries[name] = {"minutes": round(seconds / 60), "cores": cores}
+    text = json.dumps({one.name: entries[one.name] for one in lessons() if one.name in entries}, indent=2) + "\n"
+    replace_file(MINUTES, text.encode())
+
+
+def busy() -> bool:
+    """Is so much going on here that a time measured now would say nothing about the lesson?"""
+    return hasattr(os, "getloadavg") and os.getloadavg()[0] >= (os.cpu_count() or 1)

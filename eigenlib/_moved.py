@@ -5,13 +5,18 @@ from __future__ import annotations
 import importlib
 import sys
 import warnings
+from collections.abc import Callable
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 
 MOVED = {
+    "eigenlib.atari.games": "eigenlib.atari.emulator",
+    "eigenlib.atari.machine": "eigenlib.atari.device",
+    "eigenlib.atari.runs": "eigenlib.atari.training",
     "eigenlib.atari.showing": "eigenlib.plots.atari",
-    "eigenlib.atari.studies": "eigenlib.experiments.atari_studies",
+    "eigenlib.atari.discovery": "eigenlib.atari.pipeline",
+    "eigenlib.atari.studies": "eigenlib.experiments",
     "eigenlib.deep_plots": "eigenlib.plots.deep",
     "eigenlib.deep_rooms": "eigenlib.experiments.deep_rooms",
     "eigenlib.doctor": "eigencourse.doctor",
@@ -22,9 +27,32 @@ MOVED = {
     "eigenlib.sampled_diffusion": "eigenlib.large.sampled_diffusion",
 }
 NAMES = {  # single names that went to another module, asked for by the module's `__getattr__`
-    "eigenlib.experiments": dict.fromkeys(
-        ("MEASURES", "SETTINGS", "control_experiment", "stored_curves"), "eigenlib.experiments.control"
-    ),
+    "eigenlib.atari.learning": {
+        name: f"eigenlib.atari.batches.{name}"
+        for name in ("FeatureBatches", "FrameBatches", "bootstraps", "image_statistics")
+    },
+    "eigenlib.atari.options": {"wander": "eigenlib.atari.baselines.wander"},
+    "eigenlib.eigenpurposes": {
+        name: f"eigenlib.comparing.{name}"
+        for name in ("alignment", "eigenspaces", "match_signs", "principal_cosines", "residuals", "rotated")
+    }
+    | {"fix_signs": "eigenlib.canonical.fix_signs"},
+    "eigenlib.experiments": {
+        "MEASURES": "eigenlib.experiments.control.MEASURES",
+        "SETTINGS": "eigenlib.experiments.control.TASKS",
+        "control_experiment": "eigenlib.experiments.control.control_experiment",
+        "stored_curves": "eigenlib.experiments.control.stored_curves",
+        "MYOPIA": "eigenlib.experiments.atari_myopia.DEPTHS",
+        "SEEDS": "eigenlib.experiments.atari_seeds.SEEDS",
+        "UPDATES": "eigenlib.experiments.atari_normalisation.UPDATES",
+        "predictions": "eigenlib.atari.metrics.predicted_frames",
+    },
+    "eigenlib.gridworld": {
+        "big_rooms": "eigenlib.large.rooms.big_rooms",
+        "with_valve": "eigenlib.one_way.with_valve",
+    },
+    "eigenlib.representation": {"relative_error": "eigenlib.comparing.relative_error"},
+    "eigenlib.worlds": {"FiniteWorld": "eigenlib.finite_world.FiniteWorld"},
 }
 
 
@@ -45,8 +73,14 @@ def name_of(module: str, name: str) -> object:
     new = NAMES[module].get(name)
     if new is None:
         raise AttributeError(f"module {module!r} has no attribute {name!r}")
-    warnings.warn(f"{module}.{name} is now {new}.{name}; the old name still works.", DeprecationWarning, stacklevel=3)
-    return getattr(importlib.import_module(new), name)
+    warnings.warn(f"{module}.{name} is now {new}; the old name still works.", DeprecationWarning, stacklevel=3)
+    where, _, known = new.rpartition(".")
+    return getattr(importlib.import_module(where), known)
+
+
+def names_of(module: str) -> Callable[[str], object]:
+    """The `__getattr__` of a module from which names have gone."""
+    return lambda name: name_of(module, name)
 
 
 def install() -> None:

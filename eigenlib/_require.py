@@ -12,7 +12,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from operator import index
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from scipy import sparse
@@ -20,6 +20,8 @@ from scipy import sparse
 ROOM = 10**10  # numbers in one array: 80 GB
 LARGEST = 2**62  # larger numbers do not fit into the loops' 64 bits, and nobody would live to see them end
 Thing = TypeVar("Thing")
+Shape = Sequence[int | str] | None
+Matrix: TypeAlias = Any  # a square array, dense or of scipy.sparse, which has no types to name
 
 
 def shown(value: Any) -> str:
@@ -36,7 +38,18 @@ def shown(value: Any) -> str:
 
 
 def discount(gamma: Any, name: str = "γ") -> float:
-    return real(gamma, name, 0, 1, "[)")
+    if not 0.0 <= (found := real(gamma, name, finite=False)) < 1.0:
+        raise ValueError(
+            f"{name} must lie in [0, 1), got {gamma!r}: at γ = 1 the sum of all future visits has no limit."
+        )
+    return found
+
+
+def rate(number: Any, name: str) -> float:
+    """A step size in (0, 1]."""
+    if not 0.0 < (found := real(number, name, finite=False)) <= 1.0:
+        raise ValueError(f"{name} must lie in (0, 1], got {number!r}; the paper uses 0.1.")
+    return found
 
 
 def seed(number: Any, name: str = "seed") -> int:
@@ -46,9 +59,39 @@ def seed(number: Any, name: str = "seed") -> int:
     return whole(number, name, 0, math.inf)
 
 
-def generator(rng: Any, name: str = "rng") -> np.random.Generator:
-    """A Generator, or a new one from a seed."""
-    return rng if isinstance(rng, np.random.Generator) else np.random.default_rng(seed(rng, name))
+def generator(rng: Any) -> np.random.Generator:
+    """The one rule for `rng`: a Generator is drawn from, a seed makes a new one, None is seed 0."""
+    return rng if isinstance(rng, np.random.Generator) else np.random.default_rng(seed_from(rng))
+
+
+def seed_from(rng: Any) -> int:
+    """The same rule for loops that draw by themselves: they start from the seed, or from one that the Generator draws."""
+    if isinstance(rng, np.random.Generator):
+        return int(rng.integers(2**63))
+    try:
+        found = 0 if rng is None else whole(rng, "rng", most=math.inf)
+    except ValueError:
+        raise ValueError(f"A seed is a whole number or a numpy Generator, got {shown(rng)}.") from None
+    if found < 0:
+        raise ValueError(f"A seed cannot be negative, got {found}.")
+    return found
+
+
+def state(number: Any, name: str, n_states: int) -> int:
+    """The number of one of a world's states."""
+    try:
+        found = whole(number, name, most=math.inf)
+    except ValueError:
+        raise ValueError(f"{name} must be a state's number, got {shown(number)}.") from None
+    if not 0 <= found < n_states:
+        raise ValueError(f"{name} must be one of the states 0 to {n_states - 1} of this world, got {found}.")
+    return found
+
+
+def room(what: str, *shape: int) -> None:
+    """Refuse results that no memory holds, before numpy tries: systems lend memory that they do not have."""
+    if math.prod(shape) > ROOM:
+        raise ValueError(f"{what} do not fit into memory ({' × '.join(map(str, shape))} numbers): ask for fewer.")
 
 
 def whole(number: Any, name: str, least: int | None = None, most: float = LARGEST) -> int:
@@ -120,7 +163,7 @@ def instance(value: Any, name: str, kind: type[Thing], advice: str = "") -> Thin
     return value
 
 
-def several(values: Any, name: str, what: str) -> list:
+def several(values: Any, name: str, what: str) -> list[Any]:
     """A list of all that an iterable holds, so that a generator is not used up by looking at it twice."""
     if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
         raise ValueError(f"{name} must be a list of {what}, got {shown(values)}.")
@@ -129,22 +172,18 @@ def several(values: Any, name: str, what: str) -> list:
     return list(values)
 
 
-def mapping(values: Any, name: str, what: str) -> Mapping:
+def mapping(values: Any, name: str, what: str) -> Mapping[Any, Any]:
     if not isinstance(values, Mapping):
         raise ValueError(f"{name} must be a dictionary of {what}, got {shown(values)}.")
     return values
 
 
-def numbers(
-    values: Any, name: str, shape: Sequence[int | str] | None = None, finite: bool = True, empty: bool = False
-) -> np.ndarray:
+def numbers(values: Any, name: str, shape: Shape = None, finite: bool = True, empty: bool = False) -> np.ndarray:
     """Real numbers as float64. shape: the size of each axis, or a letter where any size will do; None for any shape."""
     return as_given(values, name, shape, finite, empty).astype(float)
 
 
-def as_given(
-    values: Any, name: str, shape: Sequence[int | str] | None = None, finite: bool = True, empty: bool = False
-) -> np.ndarray:
+def as_given(values: Any, name: str, shape: Shape = None, finite: bool = True, empty: bool = False) -> np.ndarray:
     """The same, of the kind that they are and without a copy: for arrays that fill a good part of the memory."""
     array = _array(values, name, "numbers", "buif", shape, empty)
     if finite and not np.isfinite(array).all():
@@ -152,13 +191,13 @@ def as_given(
     return array
 
 
+def floats(values: Any, name: str) -> np.ndarray:
+    """Numbers of any shape, for callers who say themselves which shapes and sizes they take."""
+    return numbers(values, name, finite=False, empty=True)
+
+
 def wholes(
-    values: Any,
-    name: str,
-    shape: Sequence[int | str] | None = None,
-    least: int | None = None,
-    most: int = LARGEST,
-    empty: bool = False,
+    values: Any, name: str, shape: Shape = None, least: int | None = None, most: int = LARGEST, empty: bool = False
 ) -> np.ndarray:
     """Whole numbers as int64."""
     array = _array(values, name, "whole numbers", "iu", shape, empty)
@@ -168,77 +207,37 @@ def wholes(
     return array.astype(np.int64)
 
 
-def truths(values: Any, name: str, shape: Sequence[int | str] | None = None) -> np.ndarray:
+def truths(values: Any, name: str, shape: Shape = None) -> np.ndarray:
     """An array of True and False."""
     return _array(values, name, "True or False", "b", shape, empty=False)
 
 
-def _array(values: Any, name: str, what: str, kinds: str, shape, empty: bool) -> np.ndarray:
-    try:
-        array = np.asarray(values)
-    except (
-        ValueError,
-        TypeError,
-        OverflowError,
-        RuntimeError,
-    ):  # rows of several lengths, a tensor that has a gradient
-        array = np.asarray(None)
-    if empty and not array.size and array.dtype.kind == "f":
-        array = array.astype({"b": bool}.get(kinds, float if "f" in kinds else int))  # numpy gives an empty list floats
-    if array.dtype.kind == "c":
-        raise ValueError(f"{name} must be real, but its entries are complex numbers.")
-    if array.dtype.kind not in kinds:
-        expected = f" of shape {_drawn(shape)}" if shape is not None else ""
-        raise ValueError(f"{name} must be an array of {what}{expected}, got {_told(values, array)}.")
-    fits = shape is None or (
-        array.ndim == len(shape)
-        and all(isinstance(want, str) or want == size for want, size in zip(shape, array.shape, strict=True))
-    )
-    if not fits or (not empty and not array.size):
-        expected = f" of shape {_drawn(shape)}" if shape is not None else " with at least one entry"
-        raise ValueError(f"{name} must be an array of {what}{expected}, got shape {array.shape}.")
-    return array
-
-
-def _told(values: Any, array: np.ndarray) -> str:
-    return f"an array of {array.dtype}" if isinstance(values, np.ndarray) else shown(values)
-
-
-def _drawn(shape: Sequence[int | str]) -> str:
-    return f"({', '.join(map(str, shape))}{',' * (len(shape) == 1)})"
-
-
-# --- what the tabular functions ask for -------------------------------------------------------------------------------
-
-
-def require_floats(values, name: str) -> np.ndarray:
-    """values as an array of floats of any shape; complex numbers, words and ragged lists are refused."""
-    return numbers(values, name, finite=False, empty=True)
-
-
-def require_square(matrix, name: str):
+def square(matrix: Any, name: str) -> Matrix:
     """matrix as floats, (S, S), dense or sparse, all finite."""
     if sparse.issparse(matrix):
         if matrix.dtype.kind == "c":
             raise ValueError(f"{name} must be real, but its entries are complex numbers.")
         matrix = sparse.csr_matrix(matrix, dtype=float)
     else:
-        matrix = require_floats(matrix, name)
+        matrix = floats(matrix, name)
     if len(matrix.shape) != 2 or matrix.shape[0] != matrix.shape[1] or matrix.shape[0] == 0:
         raise ValueError(f"{name} must be a square matrix with one row per state, got shape {matrix.shape}.")
-    entries = matrix.data if sparse.issparse(matrix) else matrix
-    if not np.isfinite(entries).all():
+    if not np.isfinite(matrix.data if sparse.issparse(matrix) else matrix).all():
         raise ValueError(f"{name} holds entries that are not finite numbers (NaN or ∞).")
     return matrix
 
 
-def require_stochastic(T):
+def smallest(matrix: Matrix) -> float:
+    """The smallest entry; of a sparse matrix at most 0."""
+    return float(matrix.data.min(initial=0.0) if sparse.issparse(matrix) else matrix.min())
+
+
+def stochastic(T: Any) -> Matrix:
     """T as a float matrix, or a sentence that says which row is no probability distribution."""
-    T = require_square(T, "T")
+    T = square(T, "T")
     rows = np.asarray(T.sum(axis=1)).ravel()
-    smallest = T.data.min(initial=0.0) if sparse.issparse(T) else T.min()
-    if smallest < 0:
-        raise ValueError(f"T holds probabilities, which cannot be negative; its smallest entry is {smallest:g}.")
+    if smallest(T) < 0:
+        raise ValueError(f"T holds probabilities, which cannot be negative; its smallest entry is {smallest(T):g}.")
     worst = int(np.argmax(np.abs(rows - 1)))
     if not abs(rows[worst] - 1) <= 1e-9:
         raise ValueError(
@@ -248,58 +247,25 @@ def require_stochastic(T):
     return T
 
 
-def require_discount(gamma: float) -> float:
-    if not 0.0 <= require_number(gamma, "γ") < 1.0:
-        raise ValueError(f"γ must lie in [0, 1), got {gamma!r}: at γ = 1 the sum of all future visits has no limit.")
-    return float(gamma)
-
-
-def require_number(number: float, name: str) -> float:
-    """A single real number; NaN passes, and fails the caller's comparison."""
-    return real(number, name, finite=False)
-
-
-def require_rate(rate: float, name: str) -> float:
-    """A step size in (0, 1]."""
-    if not 0.0 < require_number(rate, name) <= 1.0:
-        raise ValueError(f"{name} must lie in (0, 1], got {rate!r}; the paper uses 0.1.")
-    return float(rate)
-
-
-def require_positive(number: int, name: str, least: int = 1) -> int:
-    return whole(number, name, least)
-
-
-def require_room(what: str, *shape: int) -> None:
-    """Refuse results that no memory holds, before numpy tries: systems lend memory that they do not have."""
-    if math.prod(shape) > ROOM:
-        raise ValueError(f"{what} do not fit into memory ({' × '.join(map(str, shape))} numbers): ask for fewer.")
-
-
-def require_state(n_states: int, state: int, name: str) -> int:
-    """The number of one of the world's states."""
+def _array(values: Any, name: str, what: str, kinds: str, shape: Shape, empty: bool) -> np.ndarray:
     try:
-        number = whole(state, name, most=math.inf)
-    except ValueError:
-        raise ValueError(f"{name} must be a state's number, got {shown(state)}.") from None
-    if not 0 <= number < n_states:
-        raise ValueError(f"{name} must be one of the states 0 to {n_states - 1} of this world, got {number}.")
-    return number
-
-
-def require_seed(rng) -> int:
-    """A seed from what a user may give: a whole number, a numpy Generator to draw one from, or None for 0."""
-    if isinstance(rng, np.random.Generator):
-        return int(rng.integers(2**63))
-    try:
-        found = 0 if rng is None else whole(rng, "rng", most=math.inf)
-    except ValueError:
-        raise ValueError(f"A seed is a whole number or a numpy Generator, got {shown(rng)}.") from None
-    if found < 0:
-        raise ValueError(f"A seed cannot be negative, got {found}.")
-    return found
-
-
-def require_generator(rng) -> np.random.Generator:
-    """What numpy draws from: the Generator itself, or a new one from a seed, None being seed 0 as everywhere."""
-    return rng if isinstance(rng, np.random.Generator) else np.random.default_rng(require_seed(rng))
+        array = np.asarray(values)
+    # Rows of several lengths; a tensor that has a gradient.
+    except (ValueError, TypeError, OverflowError, RuntimeError):
+        array = np.asarray(None)
+    if empty and not array.size and array.dtype.kind == "f":
+        array = array.astype({"b": bool}.get(kinds, float if "f" in kinds else int))  # numpy gives an empty list floats
+    if array.dtype.kind == "c":
+        raise ValueError(f"{name} must be real, but its entries are complex numbers.")
+    drawn = None if shape is None else f" of shape ({', '.join(map(str, shape))}{',' * (len(shape) == 1)})"
+    if array.dtype.kind not in kinds:
+        given = f"an array of {array.dtype}" if isinstance(values, np.ndarray) else shown(values)
+        raise ValueError(f"{name} must be an array of {what}{drawn or ''}, got {given}.")
+    fits = shape is None or (
+        array.ndim == len(shape)
+        and all(isinstance(want, str) or want == size for want, size in zip(shape, array.shape, strict=True))
+    )
+    if not fits or (not empty and not array.size):
+        expected = drawn or " with at least one entry"
+        raise ValueError(f"{name} must be an array of {what}{expected}, got shape {array.shape}.")
+    return array

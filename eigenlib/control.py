@@ -27,22 +27,12 @@ that the agent walks at random until it meets some. Getting value to the start q
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Literal, NamedTuple
 
 import numpy as np
 
 from eigenlib import _require
-from eigenlib._require import (
-    require_discount,
-    require_floats,
-    require_positive,
-    require_rate,
-    require_room,
-    require_seed,
-    require_state,
-)
-from eigenlib.eigenoptions import Option, require_options
+from eigenlib.options import Option, require_options
 from eigenlib.worlds import World, require_world
 
 Place = int | tuple[int, int]  # a state's number, or its (row, column) on the map, counted from 0
@@ -80,55 +70,29 @@ def q_learning(
         option is its first action, done twice, and never more than two steps long.
     """
     first, last = require_task(world, start, goal)
-    episodes, runs = require_positive(episodes, "episodes"), require_positive(runs, "runs")
-    require_room("These runs", runs, max(episodes, world.n_states * world.n_actions))
+    episodes, runs = _require.whole(episodes, "episodes", 1), _require.whole(runs, "runs", 1)
+    _require.room("These runs", runs, max(episodes, world.n_states * world.n_actions))
     discounts = _discounts(gamma, steps)
-    rates = require_rate(step_size, "step_size (α)"), float(gamma)
-    behaviour = *_menu(world, options), *_duration(option_duration, len(discounts))
+    rates = _require.rate(step_size, "step_size (α)"), float(gamma)
+    policies, starts = require_options(world, options)
+    duration = _duration(option_duration, len(discounts))
 
-    from eigenlib import _control_kernels, _kernels  # here, not above: they import numba
+    from eigenlib import _compiled  # here, not above: it imports numba
+    from eigenlib._compiled.control import explorer, greedy_tables, q_runs
 
-    sampler = tuple(np.ascontiguousarray(table) for table in world.sampler)
-    successors = _successors(world)
-    unroll = _counted(world.n_actions, successors[0].shape[1])
-    seeds = np.random.SeedSequence(require_seed(rng))
-    streams = seeds.generate_state(runs, np.uint64)  # the first of many are those of few
+    streams = np.random.SeedSequence(_require.seed_from(rng)).generate_state(
+        runs, np.uint64
+    )  # few are the first of many
     q, outcomes = np.zeros((runs, world.n_states, world.n_actions)), np.empty((runs, episodes, 2))
-
-    rest = sampler, *behaviour, (first, last), rates, discounts, successors, unroll
+    rest = *explorer(world, policies, starts), *duration, (first, last), rates, discounts, *greedy_tables(world)
 
     def learn(some: slice) -> None:
-        _control_kernels.q_runs(q[some], outcomes[some], streams[some], *rest)
+        q_runs(q[some], outcomes[some], streams[some], *rest)
 
-    pieces = min(runs, 8 * _kernels.THREADS)  # more pieces than threads, so that none waits long for the last one
+    pieces = min(runs, 8 * _compiled.THREADS)  # more pieces than threads, so that none waits long for the last one
     ends = [runs * piece // pieces for piece in range(pieces + 1)]
-    with ThreadPoolExecutor(_kernels.THREADS) as threads:  # not prange: see learn_successor_representation
-        list(threads.map(learn, map(slice, ends[:-1], ends[1:])))
+    _compiled.in_threads(learn, map(slice, ends[:-1], ends[1:]))
     return Learned(outcomes[..., 0], outcomes[..., 1], q)
-
-
-def evaluate_greedy(
-    world: World, q, start: Place, goal: Place, gamma: float = 0.9, steps: int = 100
-) -> tuple[np.ndarray, np.ndarray]:
-    """Expected discounted return of the greedy policy, and its chance to reach the goal in time; exact (notebook 06).
-
-    q: (..., S, A).  Returns two arrays of shape (...).  Ties, that is exactly equal values, are broken uniformly.
-    """
-    first, last = require_task(world, start, goal)
-    discounts, q = _discounts(gamma, steps), np.ascontiguousarray(require_floats(q, "Q"))
-    if q.shape[-2:] != (world.n_states, world.n_actions):
-        raise ValueError(f"Q has shape (..., {world.n_states}, {world.n_actions}) in this world, got {q.shape}.")
-    if np.isnan(q).any():
-        raise ValueError("Q holds entries that are not numbers (NaN), so no action there is the best.")
-
-    from eigenlib import _control_kernels
-
-    outcomes = np.empty((*q.shape[:-2], 2))
-    tables, filled = q.reshape(-1, *q.shape[-2:]), outcomes.reshape(-1, 2)
-    successors = _successors(world)
-    unroll = _counted(world.n_actions, successors[0].shape[1])
-    _control_kernels.greedy_outcomes(tables, *successors, first, last, discounts, filled, *unroll)
-    return outcomes[..., 0], outcomes[..., 1]
 
 
 def optimal_return(world: World, start: Place, goal: Place, gamma: float = 0.9, steps: int = 100) -> float:
@@ -140,9 +104,6 @@ def optimal_return(world: World, start: Place, goal: Place, gamma: float = 0.9, 
         ahead[last] = 1.0
         value = np.max(sum(chance * ahead[states] for chance, states in dynamics), axis=1)
     return float(value[first])
-
-
-# --- what the kernel needs, and refusals ------------------------------------------------------------------------------
 
 
 def require_task(world: World, start: Place, goal: Place) -> tuple[int, int]:
@@ -160,7 +121,7 @@ def _state(world: World, place: Place, name: str) -> int:
     except (TypeError, ValueError):
         numbers = []
     if len(numbers) == 1:
-        return require_state(world.n_states, numbers[0], name)
+        return _require.state(numbers[0], name, world.n_states)
     if len(numbers) != 2:
         raise ValueError(f"{name} must be a state's number or a (row, column) pair, got {_require.shown(place)}.")
     (row, col), (height, width) = numbers, world.free.shape
@@ -175,10 +136,9 @@ def _state(world: World, place: Place, name: str) -> int:
 
 def _discounts(gamma: float, steps: int) -> np.ndarray:
     """(steps,) γᵗ."""
-    require_discount(gamma)
-    steps = require_positive(steps, "steps")
-    require_room("So many steps", steps)
-    return float(gamma) ** np.arange(steps)
+    gamma, steps = _require.discount(gamma), _require.whole(steps, "steps", 1)
+    _require.room("So many steps", steps)
+    return gamma ** np.arange(steps)
 
 
 def _duration(option_duration: Duration, steps: int) -> tuple[int, bool]:
@@ -187,47 +147,4 @@ def _duration(option_duration: Duration, steps: int) -> tuple[int, bool]:
         return (2, True) if option_duration else (steps, False)
     if isinstance(option_duration, str):
         raise ValueError(f"option_duration must be None, a number of steps, or '2017', got {option_duration!r}.")
-    return require_positive(option_duration, "option_duration"), False
-
-
-def _successors(world: World) -> tuple[np.ndarray, np.ndarray]:
-    """places (S, M): the states to which the actions of s may lead; chances (S, A, M): how likely each action leads there.
-
-    Where every action has one outcome, places are those of the A actions, and chances is empty, (0, A, A). Where actions
-    slip into what others do, one row, (1, A, A), serves all states.
-    """
-    n_states, n_actions, moves, dynamics = world.n_states, world.n_actions, world.uniform_moves, world.dynamics
-    if len(dynamics) == 1:
-        return dynamics[0][1].astype(np.uint32), np.empty((0, n_actions, n_actions))
-    if moves is not None:
-        column = {moves[:, a].tobytes(): a for a in range(n_actions)}
-        like = [[column.get(ahead[:, a].tobytes(), -1) for a in range(n_actions)] for _, ahead in dynamics]
-        if np.min(like) >= 0:
-            shares = [chance * np.eye(n_actions)[at] for (chance, _), at in zip(dynamics, like, strict=True)]
-            return moves.astype(np.uint32), np.sum(shares, axis=0)[None]
-    states = np.arange(n_states)[:, None]
-    pairs = np.stack([states * n_states + ahead for _, ahead in dynamics])  # (K, S, A)
-    which, slot = np.unique(pairs, return_inverse=True)  # every (s, s′) once, those of a state side by side
-    slot = slot.reshape(pairs.shape) - np.searchsorted(which, states * n_states)
-    places = np.tile(states, slot.max() + 1).astype(np.uint32)
-    chances = np.zeros((n_states, n_actions, places.shape[1]))
-    for (chance, ahead), at in zip(dynamics, slot, strict=True):
-        np.put_along_axis(places, at, ahead.astype(np.uint32), axis=1)
-        chances[states, np.arange(n_actions), at] += chance
-    return places, chances
-
-
-def _counted(*numbers: int):
-    """What the kernels count: tuples of four and four, the usual case, which they unroll; compiled once more for all others."""
-    return tuple((0,) * 4 if set(numbers) == {4} else np.empty(number, np.int8) for number in numbers)
-
-
-def _menu(world: World, options: Sequence[Option]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """menu (S, K): the options that can start in s come first; sizes (S,): actions and options to choose from in s;
-    policies (K, S): actions, −1 where the option ends."""
-    policies, starts = require_options(world, options)
-    menu = np.argsort(~starts.T, axis=1, kind="stable")
-    # Small types, so that the tables fit the nearest cache; wider ones only where numbers would not fit into them.
-    numbers = np.int16 if len(policies) <= np.iinfo(np.int16).max else np.int64
-    actions = np.int8 if world.n_actions <= np.iinfo(np.int8).max else np.int64
-    return menu.astype(numbers), world.n_actions + starts.sum(axis=0), policies.astype(actions)
+    return _require.whole(option_duration, "option_duration", 1), False

@@ -1,9 +1,11 @@
 """Set-up: the files that describe the environment agree, and a machine that cannot be set up gets one sentence."""
 
+import os
 import re
 import subprocess
 import sys
 import tomllib
+from importlib.metadata import PackageNotFoundError, metadata, version
 from pathlib import Path
 
 import pytest
@@ -12,13 +14,18 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
 from eigencourse.doctor import pins
+from eigencourse.report import pages
 from eigenlib.paths import ROOT
 
 sys.path.insert(0, str(ROOT / "tools"))
 import bootstrap
+import lock
+import newest
 
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-REQUIREMENTS = [Requirement(line) for line in PROJECT["dependencies"] + PROJECT["optional-dependencies"]["dev"]]
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+PROJECT, SETUPTOOLS = PYPROJECT["project"], PYPROJECT["tool"]["setuptools"]
+EXTRAS = PROJECT["optional-dependencies"]
+REQUIREMENTS = [Requirement(line) for line in sum(EXTRAS.values(), PROJECT["dependencies"])]
 
 
 def canonical(name):
@@ -42,14 +49,133 @@ def test_torch_is_pinned_exactly():
     assert str(torch.specifier).startswith("==")
 
 
+def test_the_library_alone_asks_for_little():
+    """Neither torch nor notebooks; and each part has its extra, which set-up and conda install all."""
+    heavy = {Requirement(line).name for extra in EXTRAS.values() for line in extra}
+    assert {Requirement(line).name for line in PROJECT["dependencies"]}.isdisjoint(heavy)
+    assert list(EXTRAS) == ["atari", "course", "dev"]
+    assert f"[{','.join(EXTRAS)}]" == bootstrap.EXTRAS
+
+
+def test_every_pin_can_be_installed_by_the_oldest_python():
+    """soupsieve 4.1 wanted 3.11.5, and Debian 12 has 3.11.2. Packages of other platforms are looked at by tools/lock.py."""
+    looked_at, wrong = 0, []
+    for name, number in pins().items():
+        try:
+            if version(name).split("+")[0] != number:
+                continue  # doctor says so
+        except PackageNotFoundError:
+            continue
+        looked_at += 1
+        wants = metadata(name)["Requires-Python"] or ""
+        if not SpecifierSet(wants).contains(lock.OLDEST):
+            wrong.append(f"{name} {number} wants Python {wants}")
+    assert not wrong
+    assert looked_at > 100
+    assert tuple(map(int, lock.OLDEST.split(".")))[:2] == bootstrap.OLDEST
+
+
+def test_the_lock_has_checksums_for_every_pin_and_nothing_else():
+    entries = re.findall(
+        r"^([\w.-]+)==([\w.]+)( ;[^\\\n]+)?((?: \\\n    --hash=sha256:[0-9a-f]{64})+)$", lock.LOCK.read_text(), re.M
+    )
+    assert [[name, number, marker.rstrip()] for name, number, marker, _ in entries] == lock.entries(), (
+        "run tools/lock.py"
+    )
+    assert len(lock.LOCK.read_text().splitlines()) == 1 + sum(1 + hashes.count("--hash") for *_, hashes in entries)
+    assert max(hashes.count("--hash") for *_, hashes in entries) > 40  # all platforms of numpy
+    assert "torch" not in lock.pins()
+    tools = bootstrap.pinned_tools()
+    assert tools.count("pip==") == tools.count("setuptools==") == 1
+    assert tools.count("--hash") >= 4
+    assert "pluggy" not in tools
+
+
+def test_a_file_with_another_checksum_is_refused(tmp_path):
+    """Really, by pip: a package of the lock whose file was changed on its way."""
+    forged = tmp_path / "six-1.17.0-py2.py3-none-any.whl"
+    forged.write_bytes(b"not six")
+    (entry,) = re.findall(r"^six==.*(?:\n .*)*", lock.LOCK.read_text(), re.M)
+    (tmp_path / "lock.txt").write_text(entry)
+    command = [sys.executable, "-m", "pip", "download", "--no-index", "--find-links", str(tmp_path), "--require-hashes"]
+    quiet = os.environ | {"PIP_CONFIG_FILE": os.devnull, "PIP_FIND_LINKS": "", "PIP_EXTRA_INDEX_URL": ""}
+    done = subprocess.run(
+        [*command, "--no-deps", "-r", str(tmp_path / "lock.txt"), "-d", str(tmp_path / "got")],
+        env=quiet, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert "DO NOT MATCH THE HASHES" in done.stdout + done.stderr
+    assert "checksum differs" in bootstrap.why_pip_failed(done.stdout + done.stderr)
+
+
+def test_without_make_one_line_sets_up_and_runs(monkeypatch, capfd):
+    """`python tools/bootstrap.py .venv report --only 77`: what is set up is not set up again, and the command runs."""
+    monkeypatch.setattr(bootstrap, "is_ready", lambda folder: True)
+    monkeypatch.setattr(bootstrap, "set_up", lambda folder: pytest.fail("it was ready"))
+    assert bootstrap.main(sys.prefix, "report", "--only", "77") == 2
+    assert "No notebook '77'" in capfd.readouterr().err
+    assert bootstrap.main(sys.prefix, "test", "--version") == 0
+    assert "pytest" in capfd.readouterr().out
+
+
+def test_a_change_of_the_pins_sets_up_again(tmp_path, monkeypatch):
+    assert not bootstrap.is_ready(str(tmp_path))
+    (tmp_path / ".ready").touch()
+    assert bootstrap.is_ready(str(tmp_path))
+    os.utime(tmp_path / ".ready", (0, 0))
+    assert not bootstrap.is_ready(str(tmp_path))
+    rule = re.search(r"^\$\(READY\): (.+)$", (ROOT / "Makefile").read_text(), re.M)
+    assert rule[1].split() == list(bootstrap.SOURCES)
+    done = []
+    monkeypatch.setattr(bootstrap, "set_up", done.append)
+    assert bootstrap.main(str(tmp_path)) == 0
+    assert done == [str(tmp_path)]
+
+
+def test_the_newest_versions_are_told_from_the_pinned_ones():
+    pinned = lock.pins()
+    assert newest.newer({"numpy": "99.0", "scipy": pinned["scipy"], "stranger": "1.0"}) == [
+        f"numpy {pinned['numpy']} → 99.0"
+    ]
+
+
+def test_no_file_names_a_registry():
+    """Pins and set-up must work behind any mirror."""
+    files = [
+        *(ROOT / "tools").glob("*.py"),
+        *map(ROOT.joinpath, bootstrap.SOURCES),
+        ROOT / "environment.yml",
+        ROOT / "Makefile",
+    ]
+    assert not [file.name for file in files if re.search(r"https?://|pypi\.org|pythonhosted", file.read_text())]
+
+
+def test_every_package_and_every_file_beside_its_modules_is_in_the_wheel():
+    listed = SETUPTOOLS["packages"]
+    found = [path.parent for name in ("eigenlib", "eigencourse") for path in (ROOT / name).rglob("__init__.py")]
+    assert sorted(listed) == sorted([".".join(folder.relative_to(ROOT).parts) for folder in found] + ["eigenlib.maps"])
+    for name in ("eigenlib", "eigencourse"):
+        others = {path for path in (ROOT / name).rglob("*.*") if path.is_file() and path.suffix not in (".py", ".pyc")}
+        carried = {path for pattern in SETUPTOOLS["package-data"][name] for path in (ROOT / name).glob(pattern)}
+        assert {path for path in others if "__pycache__" not in path.parts} <= carried
+
+
+def test_what_is_passed_on_has_its_licence_beside_it():
+    assert PROJECT["license"] == "MIT AND Apache-2.0"
+    assert all((ROOT / name).is_file() for name in PROJECT["license-files"])
+    assert "Apache License" in (ROOT / PROJECT["license-files"][1]).read_text()
+    assert {"tex-svg.js", "MATHJAX-LICENSE"} <= set(pages._COPIED)
+    assert "ROMs" in (ROOT / "README.md").read_text()
+
+
 def test_environment_yml_agrees_with_pyproject():
     environment = yaml.safe_load((ROOT / "environment.yml").read_text())
     plain = [entry for entry in environment["dependencies"] if isinstance(entry, str)]
     (pip,) = [entry["pip"] for entry in environment["dependencies"] if isinstance(entry, dict)]
     (python,) = [entry for entry in plain if entry.startswith("python")]
     assert SpecifierSet(PROJECT["requires-python"]).contains(python.removeprefix("python="))
-    assert "pip" in plain
-    assert pip == ["--constraint constraints.txt", "--editable .[dev]"]
+    assert f"pip={pins()['pip']}" in plain
+    assert pip == ["--constraint constraints.txt", f"--editable .[{','.join(EXTRAS)}]"]
     assert environment["name"] == PROJECT["name"]
 
 
@@ -123,6 +249,6 @@ def test_shipped_files_match_their_checksums():
         listed[name] = digest
     shipped = {str(path.relative_to(ROOT)) for path in (ROOT / "data").rglob("*") if path.is_file()}
     shipped -= {"data/CHECKSUMS.sha256", "data/README.md"}
-    assert set(listed) == shipped | {"eigenlib/assets/tex-svg.js"}
+    assert set(listed) == shipped | {"eigencourse/report/static/tex-svg.js"}
     for name, digest in listed.items():
         assert hashlib.sha256(Path(ROOT / name).read_bytes()).hexdigest() == digest, name

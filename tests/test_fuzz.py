@@ -36,27 +36,23 @@ import eigenlib
 from eigencourse import cli
 from eigencourse.lessons import NotebookProblem, lessons
 from eigenlib import storage
-from eigenlib.atari import checkpoints, dataset, games, pipeline, runs, training
-from eigenlib.experiments import atari_studies
+from eigenlib.atari import dataset, emulator, pipeline, training
 from eigenlib.experiments.control import load_reference
 from eigenlib.gridworld import GridWorld, map_names
 
 TIMES = int(os.environ.get("EIGENLIB_FUZZ", "1"))
 TABLES = {**TABULAR, **PICTURES, **ATARI, **COURSE}
-NAMES = {key for _, kinds in TABLES.values() for key in kinds} | {"ale-py", *games._games().values(), "fuzz", "mem"}
+NAMES = {key for _, kinds in TABLES.values() for key in kinds} | {"ale-py", *emulator._games().values(), "fuzz", "mem"}
 
 # Known faults that someone is mending: (the beginning of a line of the report, why). Must be empty in the end.
 PENDING: tuple[tuple[str, str], ...] = ()
 
 # Public by name, but given nothing that a user has typed: each with the way on which a user's values do reach it.
 MACHINERY = {
-    "atari.diagnosis.": "measures of the experiment in evidence, on arrays that it made",
-    "experiments.atari_evidence.": "steps of one experiment, whose settings stand in its file",
-    "atari.subgoals.": "a null of the experiment in evidence, on places that it found",
-    "atari.training.faster_precision": "takes what train has checked",
     "experiments.verdicts.": "verdicts of the experiment in evidence, on its own results",
     "eigencourse.cli.": "the command line, fuzzed as such below",
-    "eigencourse.doctor.": "takes nothing, or what the command line has checked",
+    "eigencourse.doctor": "takes nothing, or what the command line has checked",
+    "eigencourse.carry.": "eigenlib carry, below",
     "eigencourse.editions.": "eigenlib student, below",
     "eigencourse.report.figures.best_figure": "takes a notebook that nbformat has read",
     "eigencourse.ledger.claims": "takes nothing",
@@ -66,40 +62,60 @@ MACHINERY = {
     "widgets.Explorer": "what all explorers are: each has its entry",
     "widgets.Pictured": "what all explorers are: each has its entry",
     "eigencourse.grading.marks.": "takes a path that was checked, and rows of ours; eigenlib grade, below",
-    "eigencourse.minutes.": "eigenlib notebooks, below",
+    "eigencourse.execution.": "eigenlib report, below",
     "eigencourse.lessons.": "eigenlib report, notebooks and doctor, below; what users call, lessons, has its entry",
     "eigencourse.portable.": "eigenlib portable, below",
     "eigencourse.readme.": "eigenlib readme, below",
     "storage.alone_in": "takes a folder that was checked",
     "storage.code_of": "takes names of our modules",
+    "storage.load_tensors": "damaged files, below",
+    "storage.read_": "takes a path that was checked; damaged files, below",
+    "storage.remove_leftovers": "takes a folder that was checked",
     "storage.replace_file": "takes a path that was checked",
+    "storage.save_tensors": "takes tensors of a network; export_weights has its entry",
+    "storage.sha256": "takes bytes",
+    "storage.tensors_description": "damaged files, below",
+    "storage.whole_folder": "takes a path that was checked",
+    "storage.write_description": "takes a path that was checked",
     "eigencourse.report.": "eigenlib report, below",
+    "canonical.canonical": "takes what a solver returned to extract_eigenpurposes",
+    "large.factors.": "takes matrices that the library has built",
     "large.spectrum.": "extract_eigenpurposes and sr_eigenpurposes, which have checked all",
-    "diffusion.require_cost": "is itself a refusal",
+    "diffusion.require_conventions": "is itself a refusal",
     "plots.require_map": "is itself a refusal",
     "gridworld.GridWorld.outcomes": "takes nothing",
-    "gridworld.map_names": "takes nothing",
-    "atari.checkpoints.": "damaged files, below",
+    "atari.batches.": "the inner loop of training: what notebooks make of it themselves has entries",
     "atari.dataset.": "see collect, play and open_dataset, which have entries",
-    "atari.discovery.discover": "eigenlib atari discover, below",
     "atari.emulator.Emulator.": "takes nothing",
     "atari.emulator.windows": "takes the height and width of ALE's screen",
     "atari.learning.": "the inner loop of training: what notebooks make of it themselves has entries",
-    "atari.machine.": "takes objects of torch that training has made",
+    "atari.device.": "takes objects of torch that training has made",
     "atari.metrics.places": "is itself a refusal",
-    "atari.metrics.require_dataset": "is itself a refusal",
+    "atari.metrics.predicted": "takes what predicted_frames and prediction_errors have checked",
     "atari.network.DeepSR.layers": "takes nothing",
-    "atari.options.restored": "is itself a refusal",
+    "atari.options.empty_log": "takes what follow_greedily and wander have checked",
+    "atari.options.note": "takes what follow_greedily and wander have checked",
+    "atari.options.plans": "takes what follow_greedily has checked",
+    "atari.options.visit": "takes a world that was checked; a start reaches it by follow_greedily",
     "atari.pipeline.": "eigenlib atari, below; prepare, which checks a job, has its entry",
     "atari.pixels.PixelMaze.": "takes nothing",
     "atari.pixels.PixelWorld": "a protocol",
     "atari.pixels.require_": "is itself a refusal",
-    "atari.pretrained.ship": "eigenlib atari ship, below",
-    "atari.runs.": "damaged files, below",
+    "atari.training.exported": "takes a network that was trained",
     "atari.training.fingerprint": "takes a dataset that train has checked",
     "experiments.deep_rooms.AsWritten": "an objective that watch_features makes",
-    "experiments.deep_rooms.make_reference": "takes nothing",
-    "experiments.deep_rooms.stored_": "takes nothing",
+    "experiments.atari_": "tasks of an experiment, whose settings stand in its file",
+    "experiments.control.run": "a task of an experiment",
+    "experiments.control.merged": "takes what tasks have found",
+    "experiments.control.score": "takes what was stored",
+    "experiments.control.settings": "takes an experiment that was checked",
+    "experiments.control.store": "takes what tasks have found",
+    "experiments.deep_rooms.run": "a task of an experiment",
+    "experiments.deep_rooms.score": "takes what was stored",
+    "experiments.deep_rooms.sto": "takes nothing, or what tasks have found",
+    "experiments.make": "eigenlib experiment, below",
+    "experiments.module_of": "eigenlib experiment, below",
+    "experiments.scored": "eigenlib experiment, below",
 }
 RECORDS = {  # dataclasses that only the library fills in
     "experiments.control.Curves",
@@ -108,14 +124,10 @@ RECORDS = {  # dataclasses that only the library fills in
     "eigencourse.lessons.Lesson",
     "eigencourse.lessons.Failure",
     "eigencourse.lessons.Outcome",
-    "eigencourse.doctor.course.Line",
-    "eigencourse.report.lesson_page.Heading",
-    "eigencourse.report.lesson_page.Section",
-    "eigencourse.report.lesson_page.LessonPage",
     "atari.dataset.Dataset",
     "atari.pipeline.Job",
-    "atari.runs.Run",
-    "eigenoptions.Option",  # fuzzed by what takes options
+    "atari.training.Run",
+    "options.Option",  # fuzzed by what takes options
 }
 
 
@@ -402,7 +414,7 @@ def test_damaged_archives_are_refused(tmp_path, report):
 def test_damaged_networks_and_datasets_are_refused(tmp_path, report):
     rng, faults, count = random.Random(TIMES), [], 0
     good = {"run": fuzz_tables.stored_run(), "data": fuzz_tables.stored_data()}
-    for kind, load in (("run", runs.load_run), ("data", dataset.open_dataset)):
+    for kind, load in (("run", training.load_run), ("data", dataset.open_dataset)):
         folder = tmp_path / "given" / kind
         names = sorted(path.name for path in good[kind].iterdir() if path.is_file())
         for k in range(40 * TIMES):
@@ -415,10 +427,10 @@ def test_damaged_networks_and_datasets_are_refused(tmp_path, report):
             )
             count += 1
     run, changed = good["run"], tmp_path / "given" / "entry"
-    about = checkpoints.read_description(run / checkpoints.DESCRIPTION)
+    about = storage.tensors_description(run / "run")
 
     def load() -> None:
-        runs.load_run(changed)
+        training.load_run(changed)
 
     def take_up() -> None:
         training.train(fuzz_tables.data(), fuzz_tables.config(), changed, progress=False, device="cpu", threads=1)
@@ -428,7 +440,7 @@ def test_damaged_networks_and_datasets_are_refused(tmp_path, report):
             for what in (load, take_up):
                 shutil.rmtree(changed, ignore_errors=True)
                 shutil.copytree(run, changed)
-                (changed / checkpoints.DESCRIPTION).write_text(json.dumps(about | {entry: wrong}))
+                (changed / "run.json").write_text(json.dumps(about | {entry: wrong}))
                 name = f"{what.__name__}, {entry} = {wrong!r}"
                 judged(name, what, faults)
                 if entry == "update" and what is take_up and outcome(what, name)[1] is None:
@@ -456,15 +468,15 @@ WORK = (
     "eigencourse.lessons.refresh",
     "eigencourse.readme.write",
     "eigencourse.readme.stale",
+    "eigencourse.carry.carry",
     "eigencourse.editions.write_editions",
     "eigencourse.grading.grade._Class._examined",
     "eigencourse.grading.marks.write",
-    "eigenlib.experiments.control.control_experiment",
-    "eigenlib.experiments.deep_rooms._trained",
+    "eigenlib.experiments._tasks.tasks",
     "eigencourse.doctor.examine",
-    "eigencourse.doctor.course.run_many",
+    "eigencourse.doctor.run_many",
     "eigencourse.portable.probe",
-    "eigencourse.minutes.note",
+    "eigencourse.readme.note_minutes",
 )
 
 
@@ -475,9 +487,6 @@ def told(arguments: list[str]) -> tuple[str, str]:
         for name in WORK:
             stack.enter_context(patch(name, _reached))
         stack.enter_context(patch.dict(pipeline.STEPS, dict.fromkeys(pipeline.STEPS, _reached)))
-        stack.enter_context(
-            patch.dict(atari_studies.STUDIES, {name: ([("x",)], _reached) for name in atari_studies.STUDIES})
-        )
         stack.enter_context(redirect_stdout(out))
         stack.enter_context(redirect_stderr(err))
         status, error = outcome(lambda: cli.main(arguments), " ".join(arguments)[:200])
@@ -508,6 +517,7 @@ COMMANDS = {  # option: (what it may be given, whether any word will do)
     "portable": {"--only": ("02", False), "--machines": ("own", False), "--jobs": ("2", False)},
     "readme": {},
     "student": {"--out": ("given/build", True)},
+    "carry": {},
     "grade": {
         "--csv": ("given/marks.csv", True),
         "--timeout": ("5", False),
@@ -516,6 +526,7 @@ COMMANDS = {  # option: (what it may be given, whether any word will do)
         "--gradebook": ("moodle", False),
         "--students": (None, False),
     },
+    "experiment": {},
     "reference": {},
     "atari": {
         "--preset": ("quick", False),
@@ -536,7 +547,9 @@ COMMANDS = {  # option: (what it may be given, whether any word will do)
 }
 POSITIONAL = {
     "report": ["--only", "02"],
+    "carry": ["given/old.ipynb", "given/new.ipynb"],
     "grade": ["given/none.ipynb"],
+    "experiment": ["atari_myopia"],
     "reference": ["control"],
     "atari": ["show", "freeway"],
     "doctor": ["--course"],
@@ -604,7 +617,7 @@ def test_the_command_line_refuses_in_one_sentence(tmp_path, report):
             words[where] = wrong
             trial(["atari", *words], False)
     for wrong in (*WORDS, *NUMBERS):
-        trial(["reference", wrong], False)
+        trial(["experiment", wrong], False)
     for wrong in ("", "\0"):
         trial(["grade", wrong], False)
     for path in files:
@@ -637,7 +650,8 @@ def test_without_the_repository_every_command_says_so(tmp_path, monkeypatch):
 
 def test_a_terminal_without_greek_goes_on():
     """An ASCII terminal gets a question mark for φ instead of a traceback."""
-    code = "import sys; from eigenlib import cli; cli._doctor = lambda options: print('\\u03c6 is here') or 0; "
+    code = "import sys; from eigencourse import cli; "
+    code += "cli.COMMANDS['doctor'] = (lambda options: print('\\u03c6 is here') or 0, ()); "
     code += "sys.exit(cli.main(['doctor']))"
     ascii_only = os.environ | {"PYTHONIOENCODING": "ascii", "LC_ALL": "C", "PYTHONUTF8": "0"}
     done = subprocess.run([sys.executable, "-c", code], env=ascii_only, capture_output=True, text=True)

@@ -1,24 +1,21 @@
 """Exercises and their checks: `from eigencourse.exercises import check`, then `check.td_update(my_td_update)` in a lesson.
 
-A check is a function in the module of its lesson, decorated with `@exercise`. It asks whether the answer has the right
-*properties*, on random worlds, so any right answer passes; where one fails, it looks for a classic mistake and raises
-`Mistake("its name")`. What the learner then reads stands in the decorator, where the instructor's notes find it too:
+A check is a function in the module of its lesson, decorated with `@exercise`. It asks whether the answer is right, on random
+worlds, a long corridor and the four rooms, so any right answer passes; where one fails, it looks for a classic mistake and
+raises `Mistake("its name")`, mostly by `compare`, to which it gives the right value and the wrong ones:
 
-    @exercise("01.2", difficulty=2, minutes=10, mistakes={"transposed": "you returned Ψᵀ: …", "else": "…"})
+    @exercise
     def successor(answer):
         \"\"\"Ψ from T and γ.\"\"\"
-        for T, gamma in chains(4):
-            psi = array(call(answer, T, gamma), T.shape)
-            if not close(psi, np.eye(len(T)) + gamma * T @ psi):
-                recognise(psi, {"transposed": …})
-                raise Mistake("else")
+        compare(answer, chains(4), values, numbers)
         return "what this shows."
 
-The learner's answer is called `my_` + the check's name. An answer left blank is "not attempted yet"; nothing that a learner
-writes stops the notebook.
+Its number, difficulty, minutes, and what a learner reads about each mistake stand beside it in the lesson's .toml; the
+instructor's notes find them there too. The learner's answer is called `my_` + the check's name. An answer left blank is "not
+attempted yet"; nothing that a learner writes stops the notebook.
 
-To add an exercise: the check in its lesson's module, as above; in `tests/answers/` two right answers or more, and a wrong one
-for each mistake; in the notebook four cells in a row, where the lesson has just taught what is needed and not yet shown
+To add an exercise: the check and its words, as above; in `tests/eigencourse/answers/` two right answers or more, and a wrong
+one for each mistake; in the notebook four cells in a row, where the lesson has just taught what is needed and not yet shown
 the answer: the words, under the heading that `Exercise.heading` gives; the blank, tagged `exercise`; `check.name(my_name)`,
 tagged `check`; and a solution, tagged `solution` and folded, from `# A solution` to `check.name(our_name)`. The tests say
 what is missing.
@@ -28,22 +25,18 @@ from __future__ import annotations
 
 import html
 import pkgutil
+import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
+from importlib.resources import files
 from typing import Any
 
 import numpy as np
 from IPython.display import display
 
 from eigencourse.exercises.answers import GENERAL, Blank, Mistake, is_blank
-from eigencourse.exercises.answers import array as array
-from eigencourse.exercises.answers import call as call
-from eigencourse.exercises.answers import close as close
-from eigencourse.exercises.answers import recognise as recognise
-from eigencourse.exercises.answers import scalar as scalar
-from eigencourse.exercises.worlds import chains as chains
-from eigencourse.exercises.worlds import worlds as worlds
 
 MARKS = {"passed": "✔", "wrong": "✘", "blank": "·"}
 _SAYS = {"passed": " passed: ", "wrong": ", not yet: ", "blank": ": not attempted yet."}
@@ -112,19 +105,23 @@ class Exercise:
 _registry: dict[str, Exercise] = {}  # by name
 
 
-def exercise(number: str, *, difficulty: int, minutes: int, mistakes: Mapping[str, str]) -> Callable:
+@cache
+def _words(module: str) -> dict[str, dict[str, Any]]:
+    """{check: its number, difficulty, minutes, mistakes} of a lesson's module."""
+    return tomllib.loads(files(__name__).joinpath(f"{module.rpartition('.')[2]}.toml").read_text(encoding="utf-8"))
+
+
+def exercise(function: Callable[[Any], str]) -> Callable[[Any], str]:
     """Register a check under its function's name; the first line of its docstring is the exercise's title."""
-
-    def register(function: Callable[[Any], str]) -> Callable[[Any], str]:
-        title = (function.__doc__ or "").strip().splitlines()[0].rstrip(".")
-        new = Exercise(number, function.__name__, title, difficulty, minutes, dict(mistakes), function)
-        for old in _registry.values():
-            if (old.name == new.name) != (old.number == new.number):
-                raise ValueError(f"Exercise {new.number} {new.name!r} clashes with {old.number} {old.name!r}.")
-        _registry[new.name] = new
-        return function
-
-    return register
+    title = (function.__doc__ or "").strip().splitlines()[0].rstrip(".")
+    new = Exercise(
+        name=function.__name__, title=title, function=function, **_words(function.__module__)[function.__name__]
+    )
+    for old in _registry.values():
+        if (old.name == new.name) != (old.number == new.number):
+            raise ValueError(f"Exercise {new.number} {new.name!r} clashes with {old.number} {old.name!r}.")
+    _registry[new.name] = new
+    return function
 
 
 def all_exercises(lesson: str | None = None) -> list[Exercise]:

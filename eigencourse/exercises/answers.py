@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from eigencourse.grading.wire import Outcome, Remote, ask
+from eigencourse.grading.wire import Outcome, Remote, as_numpy, ask
 from eigenlib.gridworld import GridWorld
 
 # Mistakes that any exercise can see. Like those of an exercise they go on after "not yet: ".
 GENERAL = {
     "raised": "your function stopped with {error}. It was called with {inputs}.",
     "in place": "your function changed what it was given and returned nothing. Compute the new values and return them.",
+    "returned nothing": "your function computes something and returns nothing. Is there a `return` at its end?",
     "not a function": "this check wants a function and got {kind}. Hand over its name, without brackets.",
     "not numbers": "numbers were asked for, and this is {kind}.",
     "shape": "the answer has shape {shape}, but {wanted} was asked for.",
@@ -54,14 +54,15 @@ def call(function: Any, *arguments: Any) -> Any:
     if outcome.error:
         raise Mistake("raised", error=outcome.error, inputs=", ".join(map(_described, arguments)))
     if is_blank(outcome.result):
-        raise Mistake("in place") if outcome.changed else Blank
+        if outcome.changed or (outcome.result is None and not outcome.stub):
+            raise Mistake("in place" if outcome.changed else "returned nothing")
+        raise Blank
     return outcome.result
 
 
-def array(answer: Any, shape: tuple[int, ...] | None = None) -> np.ndarray:
-    """The answer as real, finite numbers, of this shape if one is given."""
-    if hasattr(answer, "toarray"):
-        answer = answer.toarray()
+def array(answer: Any, shape: tuple[int, ...] | None = None, finite: bool = True) -> np.ndarray:
+    """The answer as real numbers, of this shape if one is given, and without NaN or ∞ unless these are to be looked at."""
+    answer = as_numpy(answer)
     values = np.asarray(answer) if not isinstance(answer, (set, dict)) else np.asarray(None)
     if values.dtype.kind not in "iufc":
         raise Mistake("not numbers", kind=kind_of(answer))
@@ -71,14 +72,14 @@ def array(answer: Any, shape: tuple[int, ...] | None = None) -> np.ndarray:
         values = values.real
     if shape is not None and values.shape != shape:
         raise Mistake("shape", shape=values.shape, wanted=shape)
-    if not np.isfinite(values).all():
+    if finite and not np.isfinite(values).all():
         raise Mistake("not finite")
     return values.astype(float)
 
 
 def scalar(answer: Any) -> float:
     """The answer as one real number; ∞ is allowed, because some limits are."""
-    values = np.asarray(answer)
+    values = np.asarray(as_numpy(answer))
     if values.dtype.kind not in "iuf" or np.isnan(values).any():
         raise Mistake("not numbers", kind=kind_of(answer))
     if values.size != 1:
@@ -86,19 +87,11 @@ def scalar(answer: Any) -> float:
     return float(values.reshape(()))
 
 
-def close(left: Any, right: Any, tolerance: float = 1e-6) -> bool:
-    """Equal up to rounding, and up to what a long but finite sum leaves out."""
-    left, right = np.asarray(left, dtype=float), np.asarray(right, dtype=float)
-    if left.shape != right.shape:
-        return False
-    return bool((np.abs(left - right) <= tolerance * np.maximum(1, np.abs(right))).all())
-
-
-def recognise(answer: Any, wrong: Mapping[str, Any]) -> None:
-    """Raise the first mistake whose wrong value the answer has; a list holds several values of one mistake."""
-    for name, values in wrong.items():
-        if any(close(answer, value) for value in (values if isinstance(values, list) else [values])):
-            raise Mistake(name)
+def pair(answer: Any) -> tuple[Any, Any]:
+    """The two things that were asked for."""
+    if not isinstance(answer, (tuple, list)) or len(answer) != 2:
+        raise Mistake("a pair")
+    return answer[0], answer[1]
 
 
 def kind_of(thing: Any) -> str:
@@ -108,7 +101,7 @@ def kind_of(thing: Any) -> str:
 
 
 def _described(argument: Any) -> str:
-    if isinstance(argument, np.ndarray):
+    if hasattr(argument, "shape") and argument.shape:
         return f"an array of shape {argument.shape}"
     if isinstance(argument, GridWorld):
         return f"a world of {argument.n_states} states"

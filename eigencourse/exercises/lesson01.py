@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from eigencourse.exercises import Mistake, array, call, chains, close, exercise, recognise, scalar
+from eigencourse.exercises import exercise
+from eigencourse.exercises.answers import Mistake, array, scalar
+from eigencourse.exercises.compare import close, compare, recognise
+from eigencourse.exercises.worlds import chains
 from eigenlib.gridworld import GridWorld
 from eigenlib.representation import successor_representation
 
@@ -23,21 +26,7 @@ def _steps(T: np.ndarray, start: int, end: int) -> int:
     return steps
 
 
-@exercise(
-    "01.1",
-    difficulty=1,
-    minutes=3,
-    mistakes={
-        "through the wall": "that is the way through the wall. The walk has to go around it, over the open top.",
-        "that is B": "that many steps take it to B. C is on the other side of the wall.",
-        "tiles, not steps": "you seem to have counted the tiles of the path, both ends included. A step goes from one tile "
-        "to the next, so there is one step less than there are tiles.",
-        "tiles between": "you seem to have counted the tiles between A and C. The step onto C counts too.",
-        "not whole": "steps come one at a time: a whole number is asked for.",
-        "too soon": "no path is that short. Trace one with your finger: up to the passage, across, and down again.",
-        "too late": "there is a shorter way. The question is when the first glow can arrive, not when most of it does.",
-    },
-)
+@exercise
 def first_light(answer):
     """When does C first light up?"""
     world, a, b, c = _room()
@@ -45,111 +34,82 @@ def first_light(answer):
     steps, straight = _steps(T, a, c), np.abs(world.cells[a] - world.cells[c]).sum()
     if given == steps:
         return f"the glow moves one tile a term, and the way around the wall is {steps} steps long."
-    recognise(given, {"through the wall": straight, "that is B": _steps(T, a, b)})
-    recognise(given, {"tiles, not steps": steps + 1, "tiles between": steps - 1})
+    others = {"tiles, not steps": steps + 1, "tiles between": steps - 1}
+    recognise(given, {"through the wall": straight, "that is B": _steps(T, a, b)} | others)
     if np.isfinite(given) and given != round(given):
         raise Mistake("not whole")
     raise Mistake("too soon" if given < steps else "too late")
 
 
-@exercise(
-    "01.2",
-    difficulty=2,
-    minutes=10,
-    mistakes={
-        "transposed": "you returned Ψᵀ. Row s must hold the visits of a walk that starts in s, so it adds up to 1/(1−γ); "
-        "in yours the columns do.",
-        "visit now": "the visits at t = 0 are missing: the walk stands on its first tile before it takes a step. The series "
-        "begins with I.",
-        "γ on the wrong term": "γ is on the wrong term. Each step is discounted, so γ belongs to T, and to nothing else: "
-        "Ψ = I + γTΨ.",
-        "entry by entry": "you took the powers of T entry by entry. Two steps are the matrix product T @ T; T**2 only "
-        "squares each number.",
-        "not inverted": "this is I − γT itself. Ψ is its inverse.",
-        "stops early": "your series stops after {terms} terms, and the rest weighs {missing:.2g} in each row. Take terms "
-        "until γᵗ/(1−γ) is negligible, or solve for all of them at once.",
-        "else": "Ψ must equal I + γTΨ, and for T of shape {shape} and γ = {gamma} yours is off by up to {off:.2g}. A visit is "
-        "either now, or after one more random step.",
-    },
-)
+@exercise
 def successor(answer):
     """Ψ from T and γ"""
-    for T, gamma in chains(5, seed=12):
-        eye = np.eye(len(T))
-        psi = array(call(answer, T, gamma), T.shape)
-        if close(psi, eye + gamma * T @ psi):
-            continue
-        exact, t = successor_representation(T, gamma), np.arange(1, 400)[:, None, None]
-        entrywise = ((gamma * T) ** t).sum(axis=0)
-        wrong = {
+
+    def values(T, gamma):
+        eye, step, exact = np.eye(len(T)), gamma * T, successor_representation(T, gamma)
+        entrywise = step / (1 - step)  # the sum of all powers but the first, each number by itself
+        return exact, {
             "transposed": exact.T,
             "visit now": [exact - eye, T @ exact],
-            "γ on the wrong term": [
-                gamma * exact,
-                np.linalg.inv(gamma * eye - T),
-                np.linalg.inv((1 - gamma) * eye - T),
-            ],
+            "γ on the wrong term": [gamma * exact, *map(np.linalg.inv, (gamma * eye - T, (1 - gamma) * eye - T))],
             "entry by entry": [1 + entrywise, eye + entrywise, entrywise],
-            "not inverted": eye - gamma * T,
+            "not inverted": eye - step,
+            "one over each": 1 / (eye - step),
+            "a number for I": [np.linalg.inv(1 - step), 1 / (1 - step)],
+            "an average": (1 - gamma) * exact,
         }
-        recognise(psi, wrong)
+
+    def search(psi, T, gamma):
         missing = 1 / (1 - gamma) - psi.sum(axis=1).mean()  # γⁿ/(1−γ) after n terms
         if 0 < missing * (1 - gamma) < 1:
             terms = round(np.log(missing * (1 - gamma)) / np.log(gamma))
-            if close(psi, exact - np.linalg.matrix_power(gamma * T, terms) @ exact):
+            if close(psi, _series(gamma * T, terms)):
                 raise Mistake("stops early", terms=terms, missing=missing)
-        raise Mistake("else", shape=T.shape, gamma=gamma, off=np.abs(psi - eye - gamma * T @ psi).max())
+        terms = round(psi.sum(axis=1).mean())  # without γ each term adds 1 to a row
+        if 1 < terms < 100_000 and close(psi, _series(T, terms)):
+            raise Mistake("no γ")
+
+    def numbers(psi, exact, T, gamma):
+        return {"shape": T.shape, "gamma": gamma, "off": np.abs(psi - np.eye(len(T)) - gamma * T @ psi).max()}
+
+    compare(answer, chains(5, seed=12), values, numbers, search=search, singular="no γ")
     return "on five random walks Ψ = I + γTΨ: every visit is now, or after one more step."
 
 
-@exercise(
-    "01.3",
-    difficulty=2,
-    minutes=10,
-    mistakes={
-        "reward now": "this is Ψr, which also pays for standing where you start. On arrival, the first reward is that of the "
-        "next tile.",
-        "one γ too many": "almost: you took the visit at t = 0 away, but what comes after it is still discounted as if it "
-        "came one step later. The first arrival counts in full.",
-        "γ instead of a shift": "a factor γ moves every reward in time, the one at t = 0 included. That one must go.",
-        "transposed": "you summed over the rows of Ψ. The visits that start in s stand in row s: Ψ r, not Ψᵀ r.",
-        "else": "a reward on arrival means v = T(r + γv): the next tile's reward, plus γ times its value. Yours is off by up "
-        "to {off:.2g}. Which visits does Ψ count that should not be paid, and what does each of the others weigh?",
-    },
-)
+def _series(step: np.ndarray, terms: int) -> np.ndarray:
+    """I + step + step² + …, so many terms, by halves: 2n terms are n, and n more that are stepⁿ times these."""
+    if terms < 2:
+        return terms * np.eye(len(step))
+    half = _series(step, terms // 2)
+    whole = half + np.linalg.matrix_power(step, terms // 2) @ half
+    return whole if terms % 2 == 0 else np.eye(len(step)) + step @ whole
+
+
+@exercise
 def arrival_value(answer):
     """The value of wandering when a reward is paid on arrival"""
-    rng = np.random.default_rng(13)
-    for T, gamma in chains(4, seed=13):
-        psi, r = successor_representation(T, gamma), rng.normal(size=len(T))
-        v = array(call(answer, psi, r, gamma), r.shape)
-        if close(v, T @ (r + gamma * v)):
-            continue
+
+    def values(psi, r, gamma):
         value, columns = psi @ r, psi.T @ r
-        wrong = {
+        return (value - r) / gamma, {
             "reward now": value,
             "one γ too many": value - r,
+            "times γ": gamma * (value - r),
             "γ instead of a shift": [gamma * value, value / gamma],
             "transposed": [columns, columns - r, (columns - r) / gamma],
         }
-        recognise(v, wrong)
-        raise Mistake("else", off=np.abs(v - T @ (r + gamma * v)).max())
+
+    def numbers(v, exact, psi, r, gamma):
+        T = (np.eye(len(psi)) - np.linalg.inv(psi)) / gamma
+        return {"off": np.abs(v - T @ (r + gamma * v)).max()}
+
+    rng = np.random.default_rng(13)
+    cases = [(successor_representation(T, gamma), rng.normal(size=len(T)), gamma) for T, gamma in chains(4, seed=13)]
+    compare(answer, cases, values, numbers)
     return "v = T(r + γv) on four random walks, and T was never needed: Ψ knows it."
 
 
-@exercise(
-    "01.4",
-    difficulty=1,
-    minutes=3,
-    mistakes={
-        "the other end": "that is what γ → 0 does: then only the shortest path counts. With γ → 1 late visits count as much "
-        "as early ones.",
-        "as at 0.9": "that is the ratio at γ = 0.9. Looking further ahead changes it: late visits begin to count.",
-        "B stays ahead": "you expect B to keep some lead. After a million steps, how much does it matter where the walk began?",
-        "C overtakes": "why should C be visited more often than B in the long run? A step from s to s′ is as likely as one "
-        "back.",
-    },
-)
+@exercise
 def ratio_limit(answer):
     """Where does Ψ(A,B)/Ψ(A,C) go as γ → 1?"""
     world, a, b, c = _room()
@@ -164,18 +124,7 @@ def ratio_limit(answer):
     raise Mistake("B stays ahead" if given > limit else "C overtakes")
 
 
-@exercise(
-    "01.5",
-    difficulty=3,
-    minutes=15,
-    mistakes={
-        "no probabilities": "four probabilities are asked for: none below 0, together 1. Yours sum to {total:.3g}.",
-        "the old walk": "these are the lesson's own four quarters, with which B is {ratio:.0f} times nearer.",
-        "another order": "the order is up, right, down, left. In the order {order} your numbers would do it.",
-        "never there": "with these the walk never reaches C. Which directions does the way around the wall need?",
-        "else": "B is still {ratio:.3g} times nearer than C. What takes the walk to B, and what to C?",
-    },
-)
+@exercise
 def drift(answer):
     """A walk to which C is nearer than B"""
     world, a, b, c = _room()

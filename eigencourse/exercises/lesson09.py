@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from eigencourse.exercises import Mistake, array, call, close, exercise, recognise, scalar
+from eigencourse.exercises import exercise
+from eigencourse.exercises.answers import Mistake, array, call, pair, scalar
+from eigencourse.exercises.compare import close, letters, recognise
 
-NO_ACTION, ORDINARY, LIFE_LOST, EPISODE_ENDED, CUT_OFF = 255, 0, 1, 2, 3  # as in eigenlib.atari.dataset
-SIDE, HALF = 84, 6  # of a frame, and half the side of the box around the avatar
+HALF = 6  # half the side of the box around the avatar
 
 
 def _games(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, dict[int, int]]:
     """Rows as `collect` stores them: actions, ends, and for each row with a transition whether something follows it."""
+    # here, not above: lessons that need no torch load this file too
+    from eigenlib.atari.dataset import CUT_OFF, EPISODE_ENDED, LIFE_LOST, NO_ACTION, ORDINARY
+
     actions: list[int] = []
     ends: list[int] = []
     follows: dict[int, int] = {}
@@ -34,40 +38,15 @@ def _numbers(values) -> np.ndarray:
     return array(values.astype(int) if values.dtype == bool else values)
 
 
-@exercise(
-    "09.1",
-    difficulty=2,
-    minutes=8,
-    mistakes={
-        "a pair": "two things are asked for: the rows, and for each of them 1 or 0.",
-        "across games": "you start a transition in row {row}, where no action was taken. The row after it shows the "
-        "first frame of another game, and no button leads there.",
-        "past the end": "you start a transition in the last row of all. There is no frame after it.",
-        "losses dropped": "you left out the transitions in which something ended. They happened, and the next frame is "
-        "there to be predicted; what they lack is only a future.",
-        "rows": "the rows are not the ones in which a transition starts. Every row with an action belongs to them, "
-        "once, and no other.",
-        "one a row": "the second array has {given} entries for your {wanted} rows. One each is asked for: take the "
-        "entries of the rows that you kept.",
-        "reversed": "this is the wrong way round: 1 means that something follows and ψ(s′) counts.",
-        "cut off": "you let nothing follow a cut-off. The game went on, only our recording did not, and its last frame "
-        "is a state like any other: ask the network what follows, or it learns that the world ends whenever you stop "
-        "watching.",
-        "across a death": "you look ahead across a lost life. The frames after it show another life, from the start, "
-        "and no button that was pressed before could lead on.",
-        "across the end": "you look ahead where the episode ended. Nothing follows there.",
-        "a row late": "you read `ends` one row too late: entry t belongs to the transition from row t to row t + 1.",
-        "else": "for the code {code} in `ends` you say {given:g}, in row {row}. Does anything follow there?",
-    },
-)
+@exercise
 def transitions(answer):
     """Which rows may be trained on, and where does something follow?"""
+    from eigenlib.atari.dataset import EPISODE_ENDED, LIFE_LOST, ORDINARY
+
     rng = np.random.default_rng(91)
     for _ in range(4):
         actions, ends, follows = _games(rng)
-        found = call(answer, actions, ends)
-        if not isinstance(found, (tuple, list)) or len(found) != 2:
-            raise Mistake("a pair")
+        found = pair(call(answer, actions, ends))
         rows, given = np.asarray(found[0]), _numbers(found[1]).ravel()
         if rows.dtype == bool and rows.shape == actions.shape:  # a mask says the same
             rows = np.flatnonzero(rows)
@@ -114,37 +93,7 @@ def _pictures(rng: np.random.Generator, count: int) -> np.ndarray:
     return np.clip(frames, 0, 255).astype(np.uint8)
 
 
-@exercise(
-    "09.2",
-    difficulty=2,
-    minutes=10,
-    mistakes={
-        "no floor": "without the floor, a pixel that never changes is divided by 0, and one that flickers once by a "
-        "single grey level is blown up to the size of everything else. Divide by the deviation or by the floor, "
-        "whichever is larger.",
-        "not 255": "grey levels were not divided by 255. Where the floor plays no part that cancels out, but the floor "
-        "is meant for numbers from 0 to 1.",
-        "floor added": "you added the floor to the deviation. Then every pixel comes out too small; take the larger of "
-        "the two.",
-        "floor on the variance": "you put the floor under the variance, before the root. It is meant for the "
-        "deviation.",
-        "variance": "you divided by the variance. Its root, the deviation, has the units of a grey level.",
-        "the smaller": "you took the smaller of deviation and floor. The floor is there to keep the divisor from being "
-        "small.",
-        "one image": "you took mean or deviation over the pixels of each image. Take them over the frames (axis 0), "
-        "for each pixel by itself: only then does the background go, and only then does a rare visitor weigh as much "
-        "as a torch.",
-        "one number": "you took one mean or one deviation for everything. Each pixel has its own.",
-        "mean stays": "you did not take the mean image away.",
-        "not divided": "you took the mean away and did not divide. (That is what Oh et al. do.)",
-        "sign": "the sign is the wrong way round: frame minus mean.",
-        "overflow": "where a frame is darker than the mean, yours is bright: uint8 has no negative numbers, and 3 − 5 "
-        "becomes 254. Go over to floating-point numbers before you subtract.",
-        "else": "over the frames, each pixel must have mean 0, and deviation 1 where it varied by more than the floor. "
-        "In yours, with the floor at {floor}, a pixel with deviation {spread:.3f} has mean {mean:.3g} and deviation "
-        "{given:.3g}.",
-    },
-)
+@exercise
 def normalise(answer):
     """Frames as the network sees them"""
     rng = np.random.default_rng(92)
@@ -204,38 +153,17 @@ def normalise(answer):
 
 def _box(x: float, y: float, half: int = HALF) -> np.ndarray:
     """(84, 84) bool: the square of 2·half pixels a side around column x and row y, as far as it lies in the frame."""
+    from eigenlib.atari.pixels import SIDE
+
     inside = [np.abs(np.arange(SIDE) + 0.5 - round(centre)) < half for centre in (x, y)]
     return inside[1][:, None] & inside[0]
 
 
-@exercise(
-    "09.3",
-    difficulty=2,
-    minutes=10,
-    mistakes={
-        "x and y": "x and y have changed places. x counts columns and y counts rows, so x stands in the *second* "
-        "index: frame[y, x].",
-        "height and width": "height and width have changed places: `screen` is (height, width), as arrays have it, and "
-        "x goes with the width.",
-        "not rescaled": "the position is in pixels of the screen, and the frame is smaller. Multiply x by 84/width and "
-        "y by 84/height first.",
-        "whole frame": "this is the error of the whole frame, of which the box is a fiftieth. A network that has never "
-        "seen the avatar can look very good in it.",
-        "diluted": "you set the squares outside the box to 0 and then took the mean over all 7,056 pixels. Divide by "
-        "the number of pixels in the box.",
-        "summed": "this is the sum over the box. The mean is asked for, so that boxes of all sizes can be compared.",
-        "not squared": "errors are squared before they are averaged: too bright and too dark must not cancel, and a "
-        "large error counts more than many small ones.",
-        "root": "this is the root of the mean squared error. The mean squared error itself is asked for.",
-        "too large": "your box is 24 pixels wide. 12 means six to each side.",
-        "edge": "at the frame's edge something goes wrong: only part of the box lies in the frame, and the mean is "
-        "over that part. (A negative index counts from the other end; np.clip or max(0, …) helps, and so does a mask.)",
-        "else": "for the avatar at {position} on a screen of {screen} the error is {wanted:.3g}, yours {given:.3g}. In "
-        "the frame it stands at column {x:.1f}, row {y:.1f}.",
-    },
-)
+@exercise
 def box_error(answer):
     """The error around the avatar"""
+    from eigenlib.atari.pixels import SIDE
+
     rng = np.random.default_rng(93)
     # Away from the edge first; all where it does not matter whether the middle is rounded or cut to a whole pixel.
     places = [((58.0, 63.0), (210, 160)), ((103.0, 171.0), (210, 160)), ((71.0, 99.0), (250, 160))]
@@ -258,6 +186,7 @@ def box_error(answer):
             "height and width": [_box(px * SIDE / height, py * SIDE / width)],
             "not rescaled": [_box(px, py), _box(py, px)],
             "too large": [_box(x, y, 2 * HALF)],
+            "13 × 13": [_box(x, y) | _box(x + 1, y) | _box(x, y + 1) | _box(x + 1, y + 1)],
         }
         errors = np.abs(prediction - truth)
         wrong = {name: [squares[one].mean() for one in some if one.any()] for name, some in boxes.items()}
@@ -302,34 +231,10 @@ def _true_of_guesses() -> dict[str, bool]:
     }
 
 
-_GUESSES = {
-    "a": "look at (a) again: what is the mean of a pixel that always shows the same, and what was it one frame ago?",
-    "b": "look at (b) again: 'copy' is wrong in the pixels that the bar has just left and in those it has just "
-    "entered. How many are these, and in how many is 'background' badly wrong?",
-    "c": "look at (c) again: after a jump, 'copy' shows a bar where none is and none where one is, sixteen wrong "
-    "pixels. And 'background', which shows no bar at all?",
-    "d": "look at (d) again: the mean squared error of the mean is the variance, p(1 − p) for a pixel that is bright "
-    "in a share p of the frames. Put in a half and a hundredth.",
-    "e": "look at (e) again: what is the variance of anything that was divided by its own deviation?",
-}
-
-
-@exercise(
-    "09.4",
-    difficulty=1,
-    minutes=5,
-    mistakes=_GUESSES | {"letters": "write the letters of the true sentences, such as 'cd'; there are a to e."},
-)
+@exercise
 def guesses(answer):
     """Two guesses that cost nothing"""
-    if not isinstance(answer, (str, list, tuple, set)) or not all(isinstance(one, str) for one in answer):
-        raise Mistake("letters")
-    given = {letter for letter in "".join(answer).lower() if letter.isalnum()}
-    if not given or not given <= set(_GUESSES):
-        raise Mistake("letters")
-    for letter, true in _true_of_guesses().items():
-        if true != (letter in given):
-            raise Mistake(letter)
+    letters(answer, _true_of_guesses())
     return (
         "in grey levels the torch outshouts the avatar; divided by their deviations both cost the same, and then it "
         "pays to learn about the avatar too."

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from eigencourse.exercises import Mistake, call, exercise, recognise, scalar
-from eigencourse.exercises.answers import Blank
+from eigencourse.exercises import exercise
+from eigencourse.exercises.answers import Mistake, call, scalar
+from eigencourse.exercises.compare import choices, recognise
 
 ENDS = -1  # how an end is noted here; a learner returns None, or −1 as in lesson 04
 
@@ -31,42 +32,16 @@ def _situations(rng: np.random.Generator) -> dict[str, tuple[float, np.ndarray]]
 
 
 def _action(answer: Any, now: float, ahead: np.ndarray) -> float:
-    """What the learner does here: a number, ENDS where nothing was returned."""
+    """What the learner does here: a number, ENDS where nothing was returned, whatever was done to the arguments."""
     try:
         return scalar(call(answer, now, ahead))
-    except Blank:
-        return ENDS
     except Mistake as mistake:
-        if mistake.name == "in place":  # here nothing is an answer, whatever was done to the arguments
+        if mistake.name in ("in place", "returned nothing"):
             return ENDS
         raise
 
 
-@exercise(
-    "10.1",
-    difficulty=1,
-    minutes=6,
-    mistakes={
-        "−e": "you took the action with the smallest e·φ. That is an option too, and an equally good one: the sign of "
-        "a singular vector is arbitrary, so the lesson follows both. But it is the option of −e, and e was asked for.",
-        "largest change": "you took the action that changes e·φ most, whichever way. Losses do not count: take the "
-        "largest gain.",
-        "the value": "this is what the best action leads to. Return the action's number: argmax, not max.",
-        "not the best": "with e·φ = {now:g} now and {ahead} after each action, you take action {given:g}. Another one "
-        "pays more.",
-        "never ends": "your option never ends: where every action loses, it takes the one that loses least, and so it "
-        "will pace about its summit for ever.",
-        "exactly equal": "your option ends only where the best action leads to exactly the same e·φ. On a summit every "
-        "action *loses*, and there it must end too: test for ≤, not for ==.",
-        "for nothing": "your option goes on where the best action gains nothing. A gain of 0 is no gain; waiting "
-        "counts as an action too, so such an option would wait for ever.",
-        "potential": "you pay for e·φ itself. What pays is the *gain* (Eq. 1): at e·φ = −3 a step to −2 is worth 1, "
-        "and at 4 a step to 3.5 is a loss.",
-        "ends too soon": "your option ends although an action pays: {now:g} now, {ahead} after each action.",
-        "else": "with e·φ = {now:g} now and {ahead} after each action, no action pays. The option should end: return "
-        "None.",
-    },
-)
+@exercise
 def greedy(answer):
     """One greedy step, or the end"""
     rng = np.random.default_rng(101)
@@ -74,7 +49,7 @@ def greedy(answer):
         cases = _situations(rng)
         did = {name: _action(answer, *case) for name, case in cases.items()}
         if set(did.values()) == {ENDS}:
-            raise Blank
+            raise Mistake("returned nothing")
         for name in ("up", "up, below zero"):
             now, ahead = cases[name]
             shown = {"now": now, "ahead": ", ".join(f"{value:.2g}" for value in ahead)}
@@ -106,51 +81,25 @@ def greedy(answer):
     )
 
 
-# What each way of playing has: features that were trained, an SR of these features, a choice of direction, and a climb.
+# What each way of playing has: features that were trained, an SR that was learned, a choice of direction, and a climb.
 _HAS = {
     "a": {"training", "choice", "climb"},
     "b": {"training", "climb"},
-    "c": {"SR", "choice", "climb"},
+    "c": {"choice", "climb"},
     "d": set(),
 }
-_MISSING = {"1": {"SR"}, "2": {"SR", "choice"}, "3": {"training"}, "4": {"training", "SR", "choice", "climb"}}
+_MISSING = {"1": {"SR"}, "2": {"SR", "choice"}, "3": {"training", "SR"}, "4": {"training", "SR", "choice", "climb"}}
 
 
-@exercise(
-    "10.2",
-    difficulty=1,
-    minutes=5,
-    mistakes={
-        "a": "look at (a) again: PCA has the trained features and chooses among their directions by what varies most. "
-        "Of all that the eigenpurposes have, what does it not use?",
-        "b": "look at (b) again: the directions are arbitrary, but in the space of which features?",
-        "c": "look at (c) again: the untrained network is given everything, an SR and its singular vectors too, and "
-        "only one thing was kept from it.",
-        "d": "look at (d) again: does random play look at any features, or follow any direction?",
-        "b and c": "(b) and (c) have changed places. Random directions stand in features that *were* trained; the "
-        "untrained network has a proper SR and proper singular vectors, of features that were not.",
-        "a and c": "(a) and (c) have changed places. PCA does without the SR in trained features; the untrained "
-        "network has an SR, and features that learned nothing.",
-        "all four": "give one of the numbers 1 to 4 for each of a, b, c and d.",
-    },
-)
+@exercise
 def compared(answer):
     """What does each control take away?"""
-    pairs = answer if isinstance(answer, dict) else dict(zip("abcd", answer, strict=False))
-    given = {str(key).lower(): str(value).removesuffix(".0") for key, value in pairs.items()}
-    if set(given) != set(_HAS) or not set(given.values()) <= set(_MISSING):
-        raise Mistake("all four")
-    everything = set.union(*_HAS.values())
+    everything = _MISSING["4"]
     right = {
         letter: next(n for n, missing in _MISSING.items() if everything - has == missing)
         for letter, has in _HAS.items()
     }
-    for one, other in (("b", "c"), ("a", "c")):
-        if given == right | {one: right[other], other: right[one]}:
-            raise Mistake(f"{one} and {other}")
-    for letter, number in right.items():
-        if given[letter] != number:
-            raise Mistake(letter)
+    choices(answer, right, "all four", swaps=("b and c", "a and c"))
     return (
         "each control does without something, so a tie would name what did not earn the credit. Now let them compete."
     )
@@ -204,34 +153,7 @@ def _wrong_shares(potential: np.ndarray, cells: np.ndarray) -> dict[str, list[fl
     }
 
 
-@exercise(
-    "10.3",
-    difficulty=3,
-    minutes=12,
-    mistakes={
-        "within": "this is the share that is left *within* the squares. What the place explains is the rest: 1 minus "
-        "it.",
-        "root": "this is the root of the share. R8 is a share of the variance.",
-        "unweighted": "you gave every square the same weight. A square that was visited a thousand times says more "
-        "than one that was visited twice: weigh each by its visits.",
-        "mean kept": "you took squares of the potential itself. Variance is about the mean, and a potential that is "
-        "shifted by a constant must have the same R8.",
-        "to the rest": "this is explained over *unexplained*, which has no upper limit. The share is explained over "
-        "all.",
-        "half a place": "you grouped by column or by row alone. A square is both: rows of `cells` that are equal as "
-        "pairs (np.unique with axis=0 numbers them).",
-        "a line": "you fitted a straight line, or correlated with x or y. The place may decide the potential in any "
-        "way; numbers of squares are names, and only the means within squares count.",
-        "not a share": "this is a variance. Divide it by that of the whole potential.",
-        "else, place": "for a potential that depends on the square alone, R8 must be 1, and yours is {given:.3g}.",
-        "else, noise": "for noise that has nothing to do with the square, R8 must be close to 0, and yours is "
-        "{given:.3g}.",
-        "not invariant": "yours is {one:.3g} for a potential and {other:.3g} for the same one shifted, stretched and "
-        "turned upside down. What explains the one explains the other.",
-        "else": "for a mixture of place and noise R8 is {wanted:.3f}, and yours is {given:.3f}. Replace each value by "
-        "the mean of its square: what is the mean squared error, as a share of the variance?",
-    },
-)
+@exercise
 def r8(answer):
     """How far does the place decide?"""
     rng, near = np.random.default_rng(103), 0.012  # so much may be due to the corrections for small samples
@@ -297,19 +219,35 @@ def _largest_sum(heights: np.ndarray, place: int, depth: int) -> int:
     return max(near, key=after.__getitem__)
 
 
-def _jumps(heights: np.ndarray, start: int, depth: int) -> int:
-    """Goes all the way to a place exactly so far away, as long as one of them is higher."""
-    place = start
-    for _ in heights:
-        place = _far_only(heights, place, depth)
-    return place
+def _leap(step: Callable[[np.ndarray, int, int], int]):
+    """Where an agent ends that goes all the way at once."""
+
+    def end(heights: np.ndarray, start: int, depth: int) -> int:
+        place = start
+        for _ in heights:
+            place = step(heights, place, depth)
+        return place
+
+    return end
+
+
+def _half_slice(heights: np.ndarray, place: int, depth: int) -> int:
+    """As far as it should to the left, one place less to the right."""
+    low = max(place - depth, 0)
+    return low + int(heights[low : place + depth].argmax())
+
+
+def _wrapped_slice(heights: np.ndarray, place: int, depth: int) -> int:
+    """A negative index counts from the other end: near the left end nothing is in sight."""
+    window = heights[place - depth : place + depth + 1]
+    return place - depth + int(window.argmax()) if window.size else place
 
 
 _SIGHTED: dict[str, list[Callable[[np.ndarray, int, int], int]]] = {
     "one step": [_climb(lambda heights, place, depth: _highest(heights, place, 1))],
     "no second plan": [_highest],
     "sees all": [lambda heights, start, depth: int(heights.argmax())],
-    "the far end only": [_climb(_far_only), _jumps],
+    "the far end only": [_climb(_far_only), _leap(_far_only)],
     "heights paid": [_climb(_largest_sum)],
     "downhill": [_climb(lambda heights, place, depth: _highest(-heights, place, depth))],
     "one too far": [_climb(lambda heights, place, depth: _highest(heights, place, depth + 1))],
@@ -322,49 +260,20 @@ _SIGHTED: dict[str, list[Callable[[np.ndarray, int, int], int]]] = {
             )
         ),
     ],
+    "half a slice": [go(slice) for go in (_climb, _leap) for slice in (_half_slice, _wrapped_slice)],
     "start": [lambda heights, start, depth: start],
 }
 
 
-@exercise(
-    "10.4",
-    difficulty=2,
-    minutes=10,
-    mistakes={
-        "one step": "yours looks one decision ahead, whatever the depth. With a longer plan it can go down first, if "
-        "what comes after more than makes up for it.",
-        "no second plan": "you carried out one plan and stopped. From its end another plan may pay: plan again until "
-        "none does.",
-        "sees all": "yours ends on the highest place of all, and it cannot see that far: a plan has only so many "
-        "decisions.",
-        "the far end only": "you looked only at the places that are exactly `depth` away. A plan may also wait, so "
-        "every place up to there is within reach.",
-        "heights paid": "you added up the heights along the way. What pays is each step's *gain*; then all that is in "
-        "between cancels, and a plan is worth what its end is higher than its beginning.",
-        "downhill": "yours goes down: that is the option of −e.",
-        "one too far": "yours sees one place too far. With depth 1 only the two neighbours are within reach. (Up to "
-        "and including place + depth is a slice that ends at place + depth + 1.)",
-        "one too near": "yours sees one place too few. (Up to and including place + depth is a slice that ends at "
-        "place + depth + 1.)",
-        "one side": "yours looks to one side only. From a place one can go both ways.",
-        "start": "yours never leaves the start.",
-        "the height": "this is a height. Return the number of the place.",
-        "not a place": "{given:g} is not one of the places 0 to {last}.",
-        "else": "on heights {heights} with depth {depth}, the way from place {start} ends at {wanted}, yours at "
-        "{given:g}. Ask at every place: what is the highest I can reach with one plan, and is it higher than here?",
-    },
-)
+@exercise
 def short_sight(answer):
     """Where does a short-sighted climber end?"""
     rng = np.random.default_rng(104)
-    tries, ends = [], []
-    for depth in (1, 2, 2, 3, 3, 4, 4, 5):
-        for _ in range(2):
-            heights = rng.permutation(18).astype(float) - 4  # whole numbers, all different
-            start = int(rng.integers(4, 14))
-            end = scalar(call(answer, heights, start, depth))
-            tries.append((heights, start, depth))
-            ends.append(end)
+    depths = [depth for depth in (1, 2, 2, 3, 3, 4, 4, 5) for _ in range(2)]
+    # Whole numbers, all different; at last near the ends, beyond which there is nothing.
+    tries = [(rng.permutation(18) - 4.0, int(rng.integers(4, 14)), depth) for depth in depths]
+    tries += [(rng.permutation(18) - 4.0, start, depth) for start, depth in ((1, 2), (1, 3), (1, 4), (16, 3))]
+    ends = [scalar(call(answer, *one)) for one in tries]
     wanted = [_climb(_highest)(*one) for one in tries]
     if ends == wanted:
         return (

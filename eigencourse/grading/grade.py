@@ -219,6 +219,6 @@ def _code() -> str:
     """A checksum of everything that could change a mark."""
     found = hashlib.sha256()
     for folder in (PACKAGE, Path(__file__).parents[1]):
-        for path in sorted(folder.rglob("*.py")):
+        for path in sorted(path for path in folder.rglob("*") if path.suffix in (".py", ".toml")):
             found.update(f"{path.relative_to(folder)}\n".encode() + path.read_bytes())
     return found.hexdigest()

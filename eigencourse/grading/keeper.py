@@ -52,19 +52,10 @@ _SOCKET, _PRLIMIT, _PIVOT_ROOT = (41, 198), (302, 261), (155, 41)
 
 def limit(processes: int | None = None) -> None:
     """Limits that a process hands on to those it starts: each has these. What all of them really use, the keeper counts."""
-    limits = {
-        "AS": 2 * MEMORY,
-        "FSIZE": SCRATCH,
-        "CORE": 0,
-        "NOFILE": 512,
-        "MEMLOCK": 2**16,
-        "SIGPENDING": 512,
-        "NPROC": processes,
-    }
-    for name, most in limits.items():
+    limits = {"AS": 2 * MEMORY, "FSIZE": SCRATCH, "CORE": 0, "NOFILE": 512, "MEMLOCK": 2**16, "SIGPENDING": 512}
+    for name, most in (limits | ({"NPROC": processes} if processes else {})).items():
         with contextlib.suppress(ValueError, OSError, AttributeError):  # macOS does not know or keep all of them
-            if most is not None:
-                resource.setrlimit(getattr(resource, f"RLIMIT_{name}"), (most, most))
+            resource.setrlimit(getattr(resource, f"RLIMIT_{name}"), (most, most))
 
 
 def prctl(option: int, *values: int) -> None:
@@ -116,11 +107,8 @@ def _enter(job: dict, control: int) -> int:
 
 
 def _map(process: str, inner_user: int, user: int, inner_group: int, group: int) -> None:
-    for name, text in (
-        ("setgroups", "deny"),
-        ("uid_map", f"{inner_user} {user} 1"),
-        ("gid_map", f"{inner_group} {group} 1"),
-    ):
+    maps = {"setgroups": "deny", "uid_map": f"{inner_user} {user} 1", "gid_map": f"{inner_group} {group} 1"}
+    for name, text in maps.items():
         Path(f"/proc/{process}/{name}").write_text(text)
 
 
@@ -182,11 +170,13 @@ def _assemble(job: dict, user: int, group: int) -> None:
     for name in _DEVICES:
         _mount(f"/old/dev/{name}", f"/dev/{name}", None, _BIND)
         _restrict(f"/dev/{name}", _READ_ONLY | _NOSUID | _NOEXEC)  # a device can be written to, its dates cannot
-    for folder in {os.path.dirname(path) for path in job["files"]}:
-        _mount("tmpfs", folder, "tmpfs", _NOSUID | _NODEV, "mode=755,size=4m")
-        for path in (path for path in job["files"] if os.path.dirname(path) == folder):
-            _touch(path, job["files"][path])
-        _restrict(folder, _READ_ONLY)
+    if job["files"]:
+        # Over what is there: an installed package lies among Python's own, which were mounted as a whole.
+        top = os.path.commonpath(list(map(os.path.dirname, job["files"])))
+        _mount("tmpfs", top, "tmpfs", _NOSUID | _NODEV, "mode=755,size=4m")
+        for path, text in job["files"].items():
+            _touch(path, text)
+        _restrict(top, _READ_ONLY)
     _touch("/etc/passwd", "student:x:1000:1000::/scratch/home:/bin/sh\n")
     _scratch("cache", job["cache"], user, group)
     for name, target in (("fd", "fd"), ("stdin", "fd/0"), ("stdout", "fd/1"), ("stderr", "fd/2")):

@@ -46,10 +46,8 @@ def write(path: Path, rows: Iterable[Row]) -> None:
 def statistics(rows: Iterable[Row]) -> str:
     """Of each exercise: how many passed, were wrong, blank or not graded; and the mistakes by name, most frequent first."""
     columns: dict[str, list[str]] = {}
-    for row in rows:
-        for key, mark in row.items():
-            if re.fullmatch(r"\d\d\.\d+", key) and mark:
-                columns.setdefault(key, []).append(mark)
+    for key, mark in (pair for row in rows for pair in _marks(row).items()):
+        columns.setdefault(key, []).append(mark)
     titles = {one.number: one.title for one in all_exercises()}
     lines = ["exercise  passed  wrong  blank  not graded"] if columns else ["No exercise has been graded yet."]
     for number, marks in sorted(columns.items()):
@@ -89,24 +87,19 @@ def gradebook(rows: Iterable[Row], kind: str, path: Path, students: Path | None 
         elif not old or old["passed"] == "" or row["passed"] > old["passed"]:
             points[person["id"]][lesson] = row
     lessons = sorted({lesson for found in points.values() for lesson in found})
-    nobody: Row = {"passed": ""}
+    chosen = {key: [found.get(lesson, {"passed": ""}) for lesson in lessons] for key, found in points.items()}
     table: list[list[Any]]
     if kind == "canvas":
-        total = {lesson: len(all_exercises(lesson)) for lesson in lessons}
-        table = [
-            ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", *(f"Lesson {lesson}" for lesson in lessons)]
-        ]
-        table += [["    Points Possible", "", "", "", "", *total.values()]]
-        for key, found in points.items():
-            one = people[key]
-            sis = "" if one["canvas"] else key
-            names = [one["name"], one["canvas"], sis, sis, ""]
-            table.append([*names, *(found.get(lesson, nobody)["passed"] for lesson in lessons)])
+        about = ["Student", "ID", "SIS User ID", "SIS Login ID", "Section"]
+        table = [[*about, *(f"Lesson {lesson}" for lesson in lessons)]]
+        table += [["    Points Possible", "", "", "", "", *(len(all_exercises(lesson)) for lesson in lessons)]]
+        for key, rows in chosen.items():
+            one, sis = people[key], "" if people[key]["canvas"] else key
+            table.append([one["name"], one["canvas"], sis, sis, "", *(row["passed"] for row in rows)])
     else:
         table = [["ID number", *(f"Lesson {lesson}{part}" for lesson in lessons for part in ("", " feedback"))]]
-        for key, found in points.items():
-            chosen = [found.get(lesson, nobody) for lesson in lessons]
-            table.append([key, *(value for row in chosen for value in (row["passed"], _feedback(row)))])
+        for key, rows in chosen.items():
+            table.append([key, *(value for row in rows for value in (row["passed"], _feedback(row)))])
     _write(path, table)
     return remarks
 

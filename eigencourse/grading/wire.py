@@ -9,23 +9,31 @@ from __future__ import annotations
 import base64
 import copy
 import dataclasses
+import dis
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from eigenlib.gridworld import GridWorld
+
+LARGEST_SPARSE = 2**24  # entries, zeros included: whoever reads one may write it out in full
 
 
 @dataclasses.dataclass(frozen=True)
 class Outcome:
-    """What a call led to. changed: the function wrote into an argument; error: the exception it stopped with, in words."""
+    """What a call led to.
+
+    changed: the function wrote into an argument.  error: the exception it stopped with, in words.  stub: it is not written yet.
+    """
 
     result: Any = None
     changed: bool = False
     error: str = ""
+    stub: bool = False
 
 
 class Remote(ABC):
@@ -41,11 +49,18 @@ def ask(function: Callable, arguments: tuple) -> Outcome:
     try:
         result = function(*mine)
     except NotImplementedError:
-        return Outcome()
+        return Outcome(stub=True)
     except (Exception, SystemExit) as error:
         return Outcome(error=f"{type(error).__name__}: {' '.join(str(error).split())}"[:300])
     pairs = [(old, new) for old, new in zip(arguments, mine, strict=True) if isinstance(old, np.ndarray)]
-    return Outcome(result, changed=not all(np.array_equal(old, new) for old, new in pairs))
+    return Outcome(result, changed=not all(np.array_equal(old, new) for old, new in pairs), stub=_is_stub(function))
+
+
+def _is_stub(function: Callable) -> bool:
+    """Whether its body is `pass`, a docstring, or a constant: who forgot the `return` has written more than that."""
+    nothing = {"RESUME", "NOP", "LOAD_CONST", "RETURN_VALUE", "RETURN_CONST", "COPY_FREE_VARS"}
+    code = getattr(function, "__code__", None)
+    return code is not None and {step.opname for step in dis.get_instructions(code)} <= nothing
 
 
 def serve(namespace: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
@@ -54,7 +69,14 @@ def serve(namespace: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, 
     if "arguments" not in wanted:
         return {"function": True} if callable(thing) else {"value": encode(thing)}
     outcome = ask(thing, decode(wanted["arguments"]))  # type: ignore[arg-type]
-    return {"result": encode(outcome.result), "changed": outcome.changed, "error": outcome.error}
+    return dataclasses.asdict(dataclasses.replace(outcome, result=None)) | {"result": encode(as_numpy(outcome.result))}
+
+
+def as_numpy(thing: Any) -> Any:
+    """Sparse matrices and torch's tensors, with a gradient or without, as arrays; anything else as it is."""
+    if hasattr(thing, "detach"):
+        thing = thing.detach().cpu().numpy()
+    return thing.toarray() if hasattr(thing, "toarray") else thing
 
 
 def encode(thing: Any) -> Any:
@@ -63,8 +85,10 @@ def encode(thing: Any) -> Any:
         thing = thing.item()
     if thing is None or isinstance(thing, (bool, int, float, str)):
         return thing
-    if hasattr(thing, "toarray"):
-        thing = thing.toarray()
+    if sparse.issparse(thing):
+        csr = sparse.csr_array(thing)
+        return {"sparse": [encode(part) for part in (csr.data, csr.indices, csr.indptr, csr.shape)]}
+    thing = as_numpy(thing)
     if isinstance(thing, np.ndarray) and thing.dtype.kind in "biufcU":
         data = base64.b64encode(np.ascontiguousarray(thing).tobytes()).decode()
         return {"array": [thing.dtype.str, list(thing.shape), data]}
@@ -93,6 +117,11 @@ def decode(thing: Any) -> Any:
         if dtype.kind not in "biufcU":
             raise ValueError(f"an array of {dtype} is not plain data")
         return np.frombuffer(base64.b64decode(data), dtype).reshape(shape).copy()
+    if kind == "sparse":
+        *parts, shape = map(decode, content)
+        if not 0 < np.prod([int(side) for side in shape], dtype=float) <= LARGEST_SPARSE:
+            raise ValueError(f"a sparse matrix of shape {shape} is larger than any question")
+        return sparse.csr_array(tuple(parts), shape=shape)
     if kind in ("tuple", "list", "set"):
         return {"tuple": tuple, "list": list, "set": set}[kind](map(decode, content))
     if kind == "dict":

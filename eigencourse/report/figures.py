@@ -6,6 +6,7 @@ import base64
 import io
 import struct
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 from eigenlib import _require
@@ -43,14 +44,13 @@ class Figure:
 
 def best_figure(notebook) -> Figure | None:
     """The figure of the cell tagged `figure`; where none is tagged the largest, explorers aside; None without figures."""
-    found = [
-        (cell, output) for cell in notebook.cells for output in cell.get("outputs", []) if _png(output) is not None
-    ]
+    outputs = [(cell, output) for cell in notebook.cells for output in cell.get("outputs", [])]
+    found = [(cell, output) for cell, output in outputs if "image/png" in output.get("data", {})]
     tagged = [_figure(output) for cell, output in found if TAG in cell.metadata.get("tags", [])]
     if tagged:
         return tagged[0]
     still = [_figure(output) for _, output in found if not output.metadata.get("eigenlib", {}).get("explorer")]
-    return max(still or [_figure(output) for _, output in found], key=lambda figure: _area(figure), default=None)
+    return max(still or [_figure(output) for _, output in found], key=lambda figure: prod(figure.size), default=None)
 
 
 def same_picture(one: bytes, other: bytes) -> bool:
@@ -70,14 +70,6 @@ def _opened(png: bytes, name: str) -> Any:
         raise ValueError(f"{name} must be the bytes of a picture, got {_require.shown(png)}.") from None
 
 
-def _png(output) -> str | None:
-    return output.get("data", {}).get("image/png")
-
-
 def _figure(output) -> Figure:
     alt = output.get("metadata", {}).get("image/png", {}).get("alt", "")
     return Figure(base64.b64decode(output.data["image/png"]), alt)
-
-
-def _area(figure: Figure) -> int:
-    return figure.size[0] * figure.size[1]

@@ -7,17 +7,16 @@ import html
 import json
 import re
 import unicodedata
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import nbformat
 from bs4 import BeautifulSoup, Tag
 
-from eigencourse.lessons import WIDGET_STATE, WIDGET_VIEW
+from eigencourse.execution import WIDGET_STATE, WIDGET_VIEW
 from eigencourse.paths import TEMPLATES
 
 
-@dataclass(frozen=True)
-class Heading:
+class Heading(NamedTuple):
     """A heading under the title: `level` 2 or 3, `id` to link to, `text` with its mathematics as TeX."""
 
     level: int
@@ -25,21 +24,19 @@ class Heading:
     text: str
 
 
-@dataclass
-class Section:
+class Section(NamedTuple):
     """What the search knows of the words below a heading."""
 
     id: str
     heading: str
-    words: list[str] = field(default_factory=list)
+    words: list[str]
 
     @property
     def text(self) -> str:
         return " ".join(" ".join(self.words).split())
 
 
-@dataclass(frozen=True)
-class LessonPage:
+class LessonPage(NamedTuple):
     body: str
     headings: list[Heading]
     sections: list[Section]
@@ -49,8 +46,7 @@ def lesson_page(notebook) -> LessonPage:
     """The page of an executed notebook, which itself is left as it is."""
     soup = BeautifulSoup(_cells(copy.deepcopy(notebook)), "html.parser")
     headings = _anchored(soup)
-    sections = _sections(soup)
-    return LessonPage(str(soup), headings, sections)
+    return LessonPage(str(soup), headings, _sections(soup))
 
 
 def plain(text: str) -> str:
@@ -100,12 +96,12 @@ def _anchored(soup: BeautifulSoup) -> list[Heading]:
 
 
 def _sections(soup: BeautifulSoup) -> list[Section]:
-    sections = [Section("", "")]
+    sections = [Section("", "", [])]
     for part in soup.select(".text_cell_render"):
         for child in part.children:
             if isinstance(child, Tag) and re.fullmatch("h[1-4]", child.name) and child.get("id"):
                 heading = plain(child.get_text()).removesuffix("#").strip()
-                sections.append(Section("" if child.name == "h1" else str(child["id"]), heading))
+                sections.append(Section("" if child.name == "h1" else str(child["id"]), heading, []))
             else:
                 apart = " " if isinstance(child, Tag) and child.name in ("ul", "ol", "table") else ""
                 sections[-1].words.append(plain(child.get_text(apart)))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import platform
-import shutil
 from collections.abc import Iterable, Mapping
 from importlib.metadata import version
 from pathlib import Path
@@ -19,13 +18,15 @@ from eigencourse.report.figures import best_figure
 from eigencourse.report.lesson_page import LessonPage, lesson_page, plain, widget_json
 from eigencourse.lessons import Lesson, Outcome
 from eigencourse.paths import STATIC, TEMPLATES
+from eigenlib.paths import ROOT
+from eigenlib.storage import replace_file
 
 _SHOWN_VERSIONS = ("numpy", "scipy", "torch", "ale-py", "matplotlib", "papermill")
-_COPIED = ("tex-svg.js", "site.js", "search.js")
+_COPIED = ("tex-svg.js", "MATHJAX-LICENSE", "site.js", "search.js")
 
 
 def render(site: Path, course: list[Lesson], outcomes: Iterable[Outcome], parameters: Mapping[str, Any]) -> None:
-    """Write every page into the folder `site`, whose notebooks/ holds the executed notebooks of `outcomes`."""
+    """Write every page into the folder `site`, and the executed notebooks of `outcomes` into its notebooks/."""
     done = {outcome.name: outcome for outcome in outcomes}
     executed = {name: nbformat.read(outcome.output, as_version=4) for name, outcome in done.items()}
     order = [lesson for lesson in course if lesson.name in done]
@@ -34,7 +35,6 @@ def render(site: Path, course: list[Lesson], outcomes: Iterable[Outcome], parame
     common = {
         "course": course,
         "done": done,
-        "places": {name: place(outcome) for name, outcome in done.items() if outcome.failure},
         "tier": parameters.get("TIER", "quick"),
         "parameters": dict(parameters),
         "python": platform.python_version(),
@@ -43,7 +43,7 @@ def render(site: Path, course: list[Lesson], outcomes: Iterable[Outcome], parame
         "claims": claims,
         "counts": {verdict: sum(row["verdict"] == verdict for row in claims) for verdict in ledger.VERDICTS},
         "measured": ledger.measured,
-        "took": took,
+        "duration": duration,
         "maze": _living_maze(),
     }
     _assets(site, order, pages, claims)
@@ -61,15 +61,8 @@ def _living_maze() -> str:
     return widget_json(state | {"share": True})
 
 
-def place(outcome: Outcome) -> str:
-    """Where a notebook stopped, and why, in one line."""
-    assert outcome.failure is not None
-    cell = f"cell [{outcome.failure.cell}]: " if outcome.failure.cell else ""
-    return cell + outcome.failure.error
-
-
-def took(seconds: float) -> str:
-    """A duration as one says it: seconds below two minutes, minutes above."""
+def duration(seconds: float) -> str:
+    """Seconds below two minutes, minutes above."""
     return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
 
 
@@ -86,34 +79,34 @@ def _pages(site: Path, order: list[Lesson], pages: dict[str, LessonPage], common
             previous=order[position - 1] if position else None,
             following=order[position + 1] if position + 1 < len(order) else None,
         )
-        (site / f"{lesson.name}.html").write_text(page, encoding="utf-8")
+        replace_file(site / f"{lesson.name}.html", page.encode())
+        replace_file(site / "notebooks" / lesson.path.name, common["done"][lesson.name].output.read_bytes())
     for name in ("index", "claims"):
         page = environment.get_template(f"{name}.html.j2").render(common)
-        (site / f"{name}.html").write_text(page, encoding="utf-8")
+        replace_file(site / f"{name}.html", page.encode())
 
 
 def _figures(site: Path, order: list[Lesson], executed: Mapping[str, Any]) -> dict[str, str]:
     """Write each lesson's best figure, small, and that of the first lesson whole; {lesson: alt text}."""
-    (site / "figures").mkdir(exist_ok=True)
     shown = {}
     for lesson in order:
         figure = best_figure(executed[lesson.name])
         if figure is None:
             continue
         shown[lesson.name] = figure.alt
-        (site / "figures" / f"{lesson.name}.png").write_bytes(figure.small())
+        replace_file(site / "figures" / f"{lesson.name}.png", figure.small())
         if lesson.number == "00":
-            (site / "figures" / "arc.png").write_bytes(figure.png)
+            replace_file(site / "figures" / "arc.png", figure.png)
     return shown
 
 
 def _assets(site: Path, order: list[Lesson], pages: dict[str, LessonPage], claims: list[dict[str, Any]]) -> None:
-    (site / "assets").mkdir(exist_ok=True)
     for asset in _COPIED:
-        shutil.copyfile(STATIC / asset, site / "assets" / asset)
-    (site / "assets" / "style.css").write_text(stylesheet(), encoding="utf-8")
+        replace_file(site / "assets" / asset, (STATIC / asset).read_bytes())
+    replace_file(site / "LICENSE", (ROOT / "LICENSE").read_bytes())
+    replace_file(site / "assets" / "style.css", stylesheet().encode())
     entries = json.dumps(_index(order, pages, claims), ensure_ascii=False, separators=(",", ":"))
-    (site / "assets" / "search-index.js").write_text(f"window.searchIndex = {entries};\n", encoding="utf-8")
+    replace_file(site / "assets" / "search-index.js", f"window.searchIndex = {entries};\n".encode())
 
 
 def _index(order: list[Lesson], pages: dict[str, LessonPage], claims: list[dict[str, Any]]) -> list[dict[str, str]]:

@@ -14,6 +14,8 @@ two emulator frames of a decision (sprites flicker), averaged over areas. What t
 
 from __future__ import annotations
 
+import difflib
+import re
 from collections.abc import Mapping
 from functools import cache
 from typing import Any, NamedTuple
@@ -21,8 +23,29 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from eigenlib import _require
-from eigenlib.atari.games import AVATARS, FLASHES, GONE, LOCKED, ROOMS, game_name
 from eigenlib.atari.pixels import SIDE
+
+GAMES = ("montezuma_revenge", "ms_pacman", "bank_heist", "freeway")  # the paper's four
+
+
+class Avatar(NamedTuple):
+    """Where the middle of the avatar is on the screen: (RAM byte, sign, offset) for x and y; no byte, no movement."""
+
+    x: tuple[int | None, int, float]
+    y: tuple[int | None, int, float]
+
+
+# What is known about single games, measured on ale-py 0.12; the tests measure it again.
+AVATARS = {
+    "bank_heist": Avatar(x=(28, 1, 3.5), y=(8, 1, 40.0)),
+    "freeway": Avatar(x=(None, 0, 46.5), y=(14, -1, 196.5)),
+    "montezuma_revenge": Avatar(x=(42, 1, 2.5), y=(43, -1, 318.0)),
+    "ms_pacman": Avatar(x=(10, 1, -8.5), y=(16, 1, 5.5)),
+}
+LOCKED = {"ms_pacman": 264}  # emulator frames after a reset in which no action has an effect (a tune is played)
+FLASHES = {"bank_heist": (100, 4)}  # a pixel (y, x) that shows nothing but the flashing floor
+ROOMS = {"montezuma_revenge": 3, "bank_heist": 0}  # the RAM byte that tells rooms, or towns, apart
+GONE = {"bank_heist": (8, 136)}  # this byte has this value while the avatar is nowhere (the car has blown up)
 
 
 class Snapshot(NamedTuple):
@@ -36,7 +59,10 @@ class Snapshot(NamedTuple):
 
 
 class Emulator:
-    """A game by its name, as a PixelWorld. Same options, seed and actions: same game."""
+    """A game by its name, as a PixelWorld. Same options, seed and actions: same game.
+
+    sticky: a probability, 0 for none, usually 0.25.  actions: "minimal" for those the game uses, "full" for all 18.
+    """
 
     def __init__(
         self,
@@ -51,15 +77,10 @@ class Emulator:
     ) -> None:
         from ale_py import ALEInterface, LoggerMode, roms
 
-        self.name = game_name(game)
-        # A decision lasts at least one emulator frame; sticky is a probability, 0 for none, usually 0.25.
+        self.name, seed = game_name(game), _require.seed(seed)
         self.frame_skip = _require.whole(frame_skip, "frame_skip", 1, 1000)
         self.sticky, self.steady = _require.real(sticky, "sticky", 0, 1, "[)"), _require.flag(steady, "steady")
-        _require.choice(actions, "actions", ("minimal", "full"))  # those the game uses, or all 18
-        seed = _require.seed(seed)
-        for wanted, what in ((mode, "mode"), (difficulty, "difficulty")):
-            if wanted is not None:
-                _require.whole(wanted, what, 0)
+        _require.choice(actions, "actions", ("minimal", "full"))
         self._options: dict[str, Any] = {"mode": mode, "difficulty": difficulty, "actions": actions}
         ALEInterface.setLoggerMode(LoggerMode.Error)
         self.ale = ALEInterface()
@@ -86,7 +107,7 @@ class Emulator:
 
     def _choose(self, what: str, wanted: int | None, offered, choose) -> None:
         if wanted is not None:
-            if wanted not in offered:
+            if _require.whole(wanted, what, 0) not in offered:
                 raise ValueError(f"{self.name} has no {what} {wanted!r}: give one of {', '.join(map(str, offered))}.")
             choose(wanted)
 
@@ -149,7 +170,7 @@ class Emulator:
     def frame(self) -> np.ndarray:
         """(84, 84) uint8: what the learner sees."""
         if self._frame is None:
-            from eigenlib.atari._kernels import shrink
+            from eigenlib._compiled.emulator import shrink
 
             (first, second), (height, width) = self._greys, self.screen_size
             shrink(first, second, *windows(height), *windows(width), self._changed, self._picture)
@@ -185,7 +206,7 @@ class Emulator:
 
     def _look(self, slot: int) -> None:
         """Take the emulator's present frame as one of the last two."""
-        from eigenlib.atari._kernels import translate
+        from eigenlib._compiled.emulator import translate
 
         self._frame = self._screen = None
         self.ale.getScreen(self._colours)
@@ -222,3 +243,27 @@ def windows(length: int) -> tuple[np.ndarray, np.ndarray]:
     pixels = first + np.arange(1 - -span // unit)[:, None]  # a span can touch one pixel more than it is wide
     overlap = np.minimum((pixels + 1) * unit, left + span) - np.maximum(pixels * unit, left)
     return first.astype(np.uint32), np.maximum(overlap, 0).astype(np.float32)
+
+
+def game_name(text: str) -> str:
+    """ale_py's name of a game: "Ms. Pac-Man", "MsPacman" or "ms_pacman" → "ms_pacman". Errors name the nearest games."""
+    games, key = _games(), _key(_require.text(text, "The name of a game"))
+    if key not in games:
+        near = [games[other] for other in difflib.get_close_matches(key, games, n=3, cutoff=0.4)]
+        hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(sorted(games.values()))}."
+        raise ValueError(f"ale-py has no one-player game called {text!r}: {hint}")
+    return games[key]
+
+
+def _key(text: str) -> str:
+    return re.sub(r"['’]s\b|[^a-z0-9]", "", text.lower())
+
+
+@cache
+def _games() -> dict[str, str]:
+    """{simplified name: ale_py's name}. A ROM that ALE has no rules for would end the whole process: it is left out."""
+    from ale_py import ALEInterface, LoggerMode, roms
+
+    ALEInterface.setLoggerMode(LoggerMode.Error)
+    paths = {rom: roms.get_rom_path(rom) for rom in roms.get_all_rom_ids()}
+    return {_key(rom): rom for rom, path in paths.items() if path and ALEInterface.isSupportedROM(path)}

@@ -9,19 +9,18 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterable, Mapping
-from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from eigenlib import _require
-from eigenlib.atari.options import replay
+from eigenlib.atari.metrics import places
+from eigenlib.atari.options import visit
 from eigenlib.atari.pixels import PixelWorld, require_pixel_world
 
 COLUMNS = 10
-JUMP = (
-    24.0  # pixels: in one decision no avatar walks or falls further than 16, and one that is put elsewhere goes over 30
-)
+# In pixels: in one decision no avatar walks or falls further than 16, and one that is put elsewhere goes over 30.
+JUMP = 24.0
 
 
 class Film(NamedTuple):
@@ -64,7 +63,7 @@ def film(
     start: Any = None,
     caption: str = "",
 ) -> Film:
-    """The film of one option: actions (T,) taken again; positions (T+1, 2), rooms and lives (T+1,) as `follow` noted them.
+    """The film of one option: actions (T,) taken again; positions (T+1, 2), rooms and lives (T+1,) as noted then.
 
     start: the saved state from which the option was followed; None is the state that the world is in, and stays in.
     """
@@ -78,8 +77,7 @@ def film(
         steps,
     )
     _require.text(caption, "caption")
-    watched, seen = _watched(world)
-    frames = replay(watched, actions, start)
+    frames, seen = replay(world, actions, start)
     positions, rooms, lives = positions[: len(frames)], rooms[: len(frames)], lives[: len(frames)]
     known = np.isfinite(positions).all(axis=1)
     wrong = np.flatnonzero(known & ~np.isclose(seen, positions, atol=0.01).all(axis=1))
@@ -97,11 +95,25 @@ def film(
         shape=shape,
         path=positions,
         rooms=rooms,
-        trails=trails(positions, rooms, lives),
+        trails=_trails(positions, rooms, lives),
         deaths=_deaths(lives, known),
         rate=60 / getattr(world, "frame_skip", 5),
         caption=caption,
     )
+
+
+def replay(world: PixelWorld, actions: np.ndarray, start: Any = None) -> tuple[np.ndarray, np.ndarray]:
+    """An option's actions, (T,), taken again from the same state → (T+1, …) screens, and where its avatar was, (T+1, 2)."""
+    require_pixel_world(world)
+    actions = _require.wholes(actions, "actions", ("T",), -1, world.n_actions - 1, empty=True)
+    look, nowhere = getattr(world, "screen", world.frame), (np.nan, np.nan)
+    with visit(world, start):
+        frames, seen = [look()], [world.position() or nowhere]
+        for action in actions[actions >= 0]:
+            world.act(int(action))
+            frames.append(look())
+            seen.append(world.position() or nowhere)
+    return np.stack(frames), np.array(seen)
 
 
 def films(
@@ -121,14 +133,12 @@ def films(
         for sign in (1, -1):
             option = 2 * (purpose - 1) + (sign < 0)
             track = (did[name][option] for name in ("actions", "positions", "rooms", "lives"))
-            found[purpose, sign] = film(world, *track, start=start, caption=what_it_did(did, option))
+            found[purpose, sign] = film(world, *track, start=start, caption=_what_it_did(did, option))
     return found
 
 
-def what_it_did(did: Mapping[str, np.ndarray], option: int) -> str:
+def _what_it_did(did: Mapping[str, np.ndarray], option: int) -> str:
     """One option in words, from the numbers that `discover` found: "goes somewhere and stays, 1 life lost"."""
-    did = _require_did(did, ("actions", "positions", "goes", "stays", "deaths", "stops"))
-    option = _require.whole(option, "option", 0, len(did["actions"]) - 1)
     actions, deaths, stop = did["actions"][option], int(did["deaths"][option]), int(did["stops"][option])
     taken = int((actions >= 0).sum())
     if not np.isfinite(did["positions"][option]).any():
@@ -146,14 +156,12 @@ def what_it_did(did: Mapping[str, np.ndarray], option: int) -> str:
     return ", ".join(said)
 
 
-def trails(positions: np.ndarray, rooms: np.ndarray, lives: np.ndarray) -> list[tuple[int, int]]:
+def _trails(positions: np.ndarray, rooms: np.ndarray, lives: np.ndarray) -> list[tuple[int, int]]:
     """Stretches (first, last) of steps in which the avatar itself moved: (T+1, 2), (T+1,), (T+1,) → list.
 
     A stretch ends where the avatar changes rooms, loses a life, is nowhere, or is put elsewhere by the game: at the start
     again, or at the other mouth of a tunnel.
     """
-    steps = len(_require.numbers(positions, "positions", ("T+1", 2), finite=False))
-    positions, rooms, lives = _track(positions, rooms, lives, steps)
     known = np.isfinite(positions).all(axis=1)
     far = np.hypot(*np.diff(positions, axis=0).T) > JUMP  # False for NaN
     cut = far | (rooms[1:] != rooms[:-1]) | (lives[1:] < lives[:-1])
@@ -168,51 +176,32 @@ def trails(positions: np.ndarray, rooms: np.ndarray, lives: np.ndarray) -> list[
 
 def _track(positions, rooms, lives, steps: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """positions (steps, 2), rooms and lives (steps,): one entry more than there are decisions."""
-    positions = _require.numbers(positions, "positions", (steps, 2), finite=False)
-    if np.isinf(positions).any():
-        raise ValueError("positions must be finite, or NaN where the avatar's place is not known.")
+    positions = places(positions, (steps, 2))
     return positions, _require.wholes(rooms, "rooms", (steps,)), _require.wholes(lives, "lives", (steps,))
 
 
-def _require_did(
-    did: Mapping[str, np.ndarray],
-    names: tuple[str, ...] = ("actions", "positions", "rooms", "lives", "goes", "stays", "deaths", "stops"),
-) -> dict[str, np.ndarray]:
-    """These arrays of `discover`, for K options of T decisions each."""
+def _require_did(did: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Arrays of `discover` for K options of T decisions each."""
     given = _require.mapping(did, "did", "arrays")
+    names = ("actions", "positions", "rooms", "lives", "goes", "stays", "deaths", "stops")
     missing = [name for name in names if name not in given]
     if missing:
         raise ValueError(f"did must hold {', '.join(names)}, as `discover` finds them, but {missing[0]} is missing.")
-    actions = _require.wholes(given["actions"], "did['actions']", ("K", "T"), -1)
-    count, steps = actions.shape
-    both = [name for name in names if name in ("rooms", "lives")]
-    found: dict[str, np.ndarray] = {
-        name: _require.wholes(given[name], f"did[{name!r}]", (count, steps + 1)) for name in both
-    }
-    found |= {name: _require.wholes(given[name], f"did[{name!r}]", (count,)) for name in ("deaths", "stops")}
+    found = {"actions": _require.wholes(given["actions"], "did['actions']", ("K", "T"), -1)}
+    count, steps = found["actions"].shape
+    for name in ("rooms", "lives", "deaths", "stops"):
+        shape = (count, steps + 1) if name in ("rooms", "lives") else (count,)
+        found[name] = _require.wholes(given[name], f"did[{name!r}]", shape)
     found["goes"] = _require.truths(given["goes"], "did['goes']", (count,))
     found["stays"] = _require.numbers(given["stays"], "did['stays']", (count,))
     found["positions"] = _require.numbers(given["positions"], "did['positions']", (count, steps + 1, 2), finite=False)
-    return {"actions": actions, **found}
+    return found
 
 
 def _deaths(lives: np.ndarray, known: np.ndarray) -> list[tuple[int, int]]:
     """(step, last step before it at which the avatar was somewhere) of every life lost."""
     before = ((t, np.flatnonzero(known[:t])) for t in (np.flatnonzero(np.diff(lives) < 0) + 1).tolist())
     return [(t, int(steps[-1])) for t, steps in before if len(steps)]
-
-
-def _watched(world: PixelWorld) -> tuple[Any, list[tuple[float, float]]]:
-    """The world for `replay`, and a list that will say where the avatar was at each look."""
-    places: list[tuple[float, float]] = []
-    look = getattr(world, "screen", world.frame)
-
-    def screen() -> np.ndarray:
-        places.append(world.position() or (np.nan, np.nan))
-        return look()
-
-    same = {part: getattr(world, part) for part in ("name", "n_actions", "reset", "act", "save", "restore", "position")}
-    return SimpleNamespace(**same, over=False, lives=0, frame=look, screen=screen), places
 
 
 def _sheet(frames: np.ndarray) -> bytes:

@@ -1,4 +1,4 @@
-"""One step of learning: the two losses, RMSProp, the target network, and where batches come from (§3.3; notebook 08).
+"""One step of learning: the two losses, RMSProp and the target network (§3.3; notebook 08).
 
     L = L_RE + L_SR          L_RE = (ζ(φ(s), a) − s′)²          L_SR = (φ(s) + γ ψ⁻(φ⁻(s′)) − ψ(φ(s)))²
 
@@ -10,19 +10,15 @@ how the losses are weighted against each other, or whether they are summed or av
 from __future__ import annotations
 
 from contextlib import nullcontext
-from typing import Any
 
-import numpy as np
 import torch
 from torch import nn
 
-from eigenlib import _require
-from eigenlib.atari.network import SIDE, DeepSR
-from eigenlib.atari.pixels import require_frames
+from eigenlib import _moved, _require
+from eigenlib.atari.network import DeepSR
 
 LOSSES = ("both", "sr", "reconstruction")
-
-LIFE_LOST, EPISODE_ENDED = 1, 2  # in Dataset.ends; a cut-off, 3, is no end of the world: bootstrap as usual
+__getattr__ = _moved.names_of(__name__)
 
 
 def successor_loss(phi, psi, future, bootstrap, gamma: float) -> torch.Tensor:
@@ -128,13 +124,16 @@ class Learner:
     @torch.no_grad()
     def restore(self, tensors: dict[str, torch.Tensor]) -> None:
         """Target and RMSProp's running squares, as far as there are any; the network has its weights already."""
-        for name, weights in self.target.named_parameters():
-            if f"target.{name}" in tensors:
-                weights.copy_(tensors[f"target.{name}"])
+        kept: dict[str, torch.Tensor] = {f"target.{name}": w for name, w in self.target.named_parameters()}
         for name, weights in self.trained.items():
             if f"squares.{name}" in tensors:
-                squares = torch.empty_like(weights).copy_(tensors[f"squares.{name}"])
-                self.optimiser.state[weights] = {"step": torch.tensor(0.0), "square_avg": squares}
+                kept[f"squares.{name}"] = torch.empty_like(weights)
+                state = {"step": torch.tensor(0.0), "square_avg": kept[f"squares.{name}"]}
+                self.optimiser.state[weights] = state
+        for name in kept.keys() & tensors.keys():
+            if tensors[name].shape != kept[name].shape:
+                raise ValueError(f"The checkpoint's {name} is not of this network's shape: train it again.")
+            kept[name].copy_(tensors[name])
 
 
 def in_target(name: str) -> bool:
@@ -155,80 +154,3 @@ def choose_trained(network: DeepSR, losses: str, stop_gradient: bool, refine: bo
         else:  # ζ
             moves = not refine and losses != "sr"
         weights.requires_grad_(moves)
-
-
-def image_statistics(frames: np.ndarray, normalisation: str, floor: float) -> tuple[np.ndarray, np.ndarray]:
-    """Mean image and scale, each (84, 84), in units of [0, 1]: from exact sums of whole numbers, chunk by chunk."""
-    _require.choice(normalisation, "normalisation", ("raw", "mean", "deviation"))
-    frames, floor = require_frames(frames), _require.real(floor, "floor", 0, ends="(]")
-    if normalisation == "raw":
-        return np.zeros((SIDE, SIDE)), np.ones((SIDE, SIDE))
-    total, squares = np.zeros((SIDE, SIDE), np.int64), np.zeros((SIDE, SIDE), np.int64)
-    for start in range(0, len(frames), 256):
-        chunk = np.asarray(frames[start : start + 256]).astype(np.uint16)
-        total += chunk.sum(axis=0, dtype=np.uint32)
-        squares += np.square(chunk, out=chunk).sum(axis=0, dtype=np.uint32)
-    mean = total / len(frames)
-    if normalisation == "mean":
-        return mean / 255, np.ones((SIDE, SIDE))
-    deviation = np.sqrt(np.maximum(squares / len(frames) - mean**2, 0.0))
-    return mean / 255, np.maximum(deviation / 255, floor)
-
-
-class FrameBatches:
-    """Batches of transitions on a device. On CUDA all frames live there if they fit; else each batch is sent."""
-
-    def __init__(self, dataset, life_ends: bool, device: torch.device):
-        if not all(hasattr(dataset, part) for part in ("frames", "actions", "ends")):
-            raise ValueError(f"dataset must be a Dataset, got {_require.shown(dataset)}.")
-        _require.instance(device, "device", torch.device, "take machine.choose_device(name)")
-        life_ends = _require.flag(life_ends, "life_ends")
-        self.device, self.frames = device, dataset.frames
-        self.actions = torch.from_numpy(np.asarray(dataset.actions).astype(np.int64)).to(device)
-        self.bootstrap = bootstraps(dataset.ends, life_ends).to(device)
-        self.resident: torch.Tensor | None = None
-        if device.type == "cuda" and dataset.frames.nbytes + 2**31 < torch.cuda.mem_get_info(device)[0]:
-            self.resident = torch.empty(dataset.frames.shape, dtype=torch.uint8, device=device)
-            for start in range(0, len(dataset.frames), 4096):
-                part = torch.from_numpy(np.array(dataset.frames[start : start + 4096]))
-                self.resident[start : start + 4096] = part.to(device)
-
-    def __call__(self, rows: np.ndarray) -> tuple[torch.Tensor, ...]:
-        """rows: (B,) → frames, actions, next frames, bootstrap."""
-        where = torch.from_numpy(rows).to(self.device, non_blocking=True)
-        if self.resident is not None:
-            return self.resident[where], self.actions[where], self.resident[where + 1], self.bootstrap[where]
-        frames, following = self._send(self.frames[rows]), self._send(self.frames[rows + 1])
-        return frames, self.actions[where], following, self.bootstrap[where]
-
-    def _send(self, frames: np.ndarray) -> torch.Tensor:
-        batch = torch.from_numpy(np.ascontiguousarray(frames))
-        return (
-            batch.pin_memory().to(self.device, non_blocking=True)
-            if self.device.type == "cuda"
-            else batch.to(self.device)
-        )
-
-
-class FeatureBatches:
-    """Batches of φ(s), φ(s′) and bootstrap, with φ of all frames computed once: (R, F) float32."""
-
-    @torch.no_grad()
-    def __init__(self, dataset, network: DeepSR, life_ends: bool):
-        self.device = network.mean.device
-        rows = len(dataset.frames)
-        self.phi = torch.empty(rows, network.sizes.features, device=self.device)
-        for start in range(0, rows, 512):
-            part = torch.from_numpy(np.array(dataset.frames[start : start + 512])).to(self.device)
-            self.phi[start : start + 512] = network.phi(part)
-        self.bootstrap = bootstraps(dataset.ends, life_ends).to(self.device)
-
-    def __call__(self, rows: np.ndarray) -> tuple[torch.Tensor, ...]:
-        where = torch.from_numpy(rows).to(self.device, non_blocking=True)
-        return self.phi[where], self.phi[where + 1], self.bootstrap[where]
-
-
-def bootstraps(ends: Any, life_ends: bool) -> torch.Tensor:
-    """(R,) of 1, and 0 where nothing follows the transition: the episode ended in it, or a life did and that counts."""
-    final = np.isin(ends, (LIFE_LOST, EPISODE_ENDED) if life_ends else (EPISODE_ENDED,))
-    return torch.from_numpy(1.0 - final.astype(np.float32))

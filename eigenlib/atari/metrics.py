@@ -9,14 +9,17 @@ Places are squares of CELL × CELL pixels of the screen, and another room is ano
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import product
 from typing import Any
 
 import numpy as np
 import torch
 
 from eigenlib import _require
-from eigenlib.atari.network import SIDE, DeepSR
+from eigenlib.atari.dataset import Dataset, require_dataset
+from eigenlib.atari.network import DeepSR
+from eigenlib.atari.pixels import SIDE
 
 CELL = 8
 BOX = 12  # side of the square around the avatar, in pixels of the 84 × 84 frame
@@ -58,9 +61,7 @@ def big_basin(
         return np.full(table.shape[1], np.nan)
     heights = (_sums(table, index, len(cells)) / counts[:, None])[known]
     number = {tuple(cell): i for i, cell in enumerate(cells[known].tolist())}
-    around = [(0, 0)] + [
-        (dx, dy) for dx in (-1, 0, 1) for dy in (-1, 0, 1) if (dx, dy) != (0, 0)
-    ]  # itself first: it wins ties
+    around = sorted(product((-1, 0, 1), repeat=2), key=any)  # itself first: it wins ties
     ways = np.array([[number.get((r, x + dx, y + dy), i) for dx, dy in around] for (r, x, y), i in number.items()])
     shares = np.empty(table.shape[1])
     for k in range(table.shape[1]):
@@ -111,7 +112,7 @@ def deaths(lives: np.ndarray) -> np.ndarray:
 
 def _require_trajectories(trajectories) -> None:
     if not all(hasattr(trajectories, part) for part in ("positions", "rooms", "lives")):
-        raise ValueError(f"trajectories must be what follow() gives, got {_require.shown(trajectories)}.")
+        raise ValueError(f"trajectories must be what follow_greedily() gives, got {_require.shown(trajectories)}.")
 
 
 def unharmed(trajectories) -> np.ndarray:
@@ -136,7 +137,7 @@ def behaviour(trajectories, staying: float = 0.8, away: float = 2 * CELL) -> dic
 def terminations(did: Mapping[str, np.ndarray], away: float = 2 * CELL) -> dict[str, np.ndarray]:
     """Where options end by their own rule: in the first state from which no action pays (§2.2).
 
-    did: "positions" (K, T+1, 2), "rooms", "lives" (K, T+1) and "stops" (K,) as `options.follow` notes them. Returns "ends"
+    did: "positions" (K, T+1, 2), "rooms", "lives" (K, T+1) and "stops" (K,) as in options.Trajectories. Returns "ends"
     (K, 3) as x, y, room, NaN where an option never ends; "goes" (K,), whether it ends more than `away` pixels from its start,
     or in another room, and before a life is lost; "positions" (K, T+1, 2), NaN after the end.
     """
@@ -180,14 +181,11 @@ def prediction_errors(
     if scale is not None and not (scale > 0).all():
         raise ValueError("scale must be above 0 in every pixel: it is divided by.")
     units = 1.0 if scale is None else network.scale / torch.as_tensor(scale).to(network.scale)
-    device, sums, counts = network.mean.device, np.zeros((2, 3)), np.zeros(2)
-    for start in range(0, len(rows), 256):
-        some = rows[start : start + 256]
-        now, after = (torch.from_numpy(np.array(dataset.frames[r])).to(device) for r in (some, some + 1))
-        actions = torch.from_numpy(np.asarray(dataset.actions)[some].astype(np.int64)).to(device)
+    sums, counts = np.zeros((2, 3)), np.zeros(2)
+    for some, now, after, guess in predicted(network, dataset, rows):
         truth = network.normalise(after)
-        guesses = (network.predict(network.phi(now), actions), torch.zeros_like(truth), network.normalise(now))
-        boxes = torch.from_numpy(avatar_boxes(np.asarray(dataset.positions)[some + 1], screen)).to(device)
+        guesses = (guess, torch.zeros_like(truth), network.normalise(now))
+        boxes = torch.from_numpy(avatar_boxes(np.asarray(dataset.positions)[some + 1], screen)).to(truth.device)
         for k, guess in enumerate(guesses):
             squares = ((guess - truth) * units).square()
             sums[:, k] += squares.sum().item(), (squares * boxes).sum().item()
@@ -200,6 +198,27 @@ def prediction_errors(
     }
 
 
+@torch.inference_mode()
+def predicted_frames(network: DeepSR, data: Dataset, rows: np.ndarray) -> np.ndarray:
+    """The next frame in grey levels that a network expects after each of these rows: (N, 84, 84) uint8."""
+    _require.instance(network, "network", DeepSR)
+    _require.instance(data, "data", Dataset)
+    rows = _require.wholes(rows, "rows", ("N",), 0, len(data) - 1)
+    if (np.asarray(data.actions)[rows] >= data.n_actions).any():
+        raise ValueError("rows must be rows in which an action was taken (data.transitions): some are ends.")
+    pictures = [network.to_pixels(guess).round().to(torch.uint8) for *_, guess in predicted(network, data, rows)]
+    return torch.cat(pictures).cpu().numpy()
+
+
+def predicted(network: DeepSR, data: Any, rows: np.ndarray) -> Iterator[tuple[np.ndarray, Any, Any, torch.Tensor]]:
+    """In batches: rows, their frames, the frames after them, and what the network makes of these, as it sees frames."""
+    for start in range(0, len(rows), 256):
+        some = rows[start : start + 256]
+        now, after = (torch.from_numpy(np.array(data.frames[r])).to(network.mean.device) for r in (some, some + 1))
+        actions = torch.from_numpy(np.asarray(data.actions)[some].astype(np.int64)).to(network.mean.device)
+        yield some, now, after, network.predict(network.phi(now), actions)
+
+
 def avatar_boxes(positions: np.ndarray, screen: tuple[int, int]) -> np.ndarray:
     """(N, 84, 84) bool: the BOX × BOX pixels of a frame around each position, (N, 2) on the screen; none where unknown."""
     centre = places(positions, ("N", 2)) * SIDE / np.array(_screen(screen)[::-1])  # x, y
@@ -207,14 +226,6 @@ def avatar_boxes(positions: np.ndarray, screen: tuple[int, int]) -> np.ndarray:
         away = np.arange(SIDE) + 0.5 - centre[:, :, None]  # (N, 2, 84): of columns, of rows
         inside = (away >= -BOX / 2) & (away < BOX / 2)
     return inside[:, 1, :, None] & inside[:, 0, None, :]
-
-
-def require_dataset(dataset: Any) -> None:
-    for part in ("frames", "actions", "ends", "n_actions", "transitions"):
-        if not hasattr(dataset, part):
-            raise ValueError(
-                f"dataset must be a Dataset (see open_dataset and collect), got {_require.shown(dataset)}."
-            )
 
 
 def _screen(screen: Any) -> tuple[int, int]:

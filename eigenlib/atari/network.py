@@ -13,6 +13,8 @@ since ψ = φ = 0 satisfies the equation ψ(s) = φ(s) + γ E ψ(s′) better th
 
 from __future__ import annotations
 
+import tomllib
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -21,8 +23,13 @@ from torch import nn
 from torch.nn import functional as F
 
 from eigenlib import _require
+from eigenlib.atari.pixels import SIDE
 
-SIDE = 84
+# Every choice that the paper leaves open, or that is made otherwise here: (choice, ours, why).
+DEVIATIONS: tuple[tuple[str, str, str], ...] = tuple(
+    (one["choice"], one["ours"], one["why"])
+    for one in tomllib.loads(Path(__file__).with_name("deviations.toml").read_text(encoding="utf-8"))["deviation"]
+)
 
 
 class Sizes(NamedTuple):
@@ -130,21 +137,17 @@ class DeepSR(nn.Module):
     def layers(self) -> list[Layer]:
         """Every layer in the order it is passed, as measured by sending one black frame through (for Fig. 2)."""
         found: list[Layer] = []
+        names = {layer: name for name, layer in self.named_children()}
 
-        def record(name: str, layer: nn.Module):
-            def hook(_module, _inputs, output: torch.Tensor) -> None:
-                count = sum(weights.numel() for weights in layer.parameters())
-                found.append(Layer(name, type(layer).__name__, tuple(output.shape[1:]), count))
+        def record(layer: nn.Module, _inputs, output: torch.Tensor) -> None:
+            count = sum(weights.numel() for weights in layer.parameters())
+            found.append(Layer(names[layer], type(layer).__name__, tuple(output.shape[1:]), count))
 
-            return layer.register_forward_hook(hook)
-
-        handles = [record(name, layer) for name, layer in self.named_children()]
-        try:
-            black = torch.zeros(1, SIDE, SIDE, dtype=torch.uint8, device=self.mean.device)
-            self(black, torch.zeros(1, dtype=torch.long, device=self.mean.device))
-        finally:
-            for handle in handles:
-                handle.remove()
+        hooks = [layer.register_forward_hook(record) for layer in names]
+        black = torch.zeros(1, SIDE, SIDE, dtype=torch.uint8, device=self.mean.device)
+        self(black, torch.zeros(1, dtype=torch.long, device=self.mean.device))
+        for hook in hooks:
+            hook.remove()
         return found
 
     @torch.no_grad()
@@ -195,90 +198,3 @@ def _require_tensor(tensor, name: str, inner: tuple[int, ...], kind: torch.dtype
         expected = f"({', '.join(map(str, ('B', *inner)))}{',' * (not inner)})"
         got = f"{tensor.dtype} of shape {tuple(tensor.shape)}" if torch.is_tensor(tensor) else _require.shown(tensor)
         raise ValueError(f"{name} must be a tensor of {kind or 'floats'} of shape {expected}, got {got}.")
-
-
-# Every choice that the paper leaves open, or that is made otherwise here: (choice, ours, why). "2020 code" is later code of
-# the paper's first author for a network of the same kind; Oh et al. (2015) is what the paper says it follows.
-DEVIATIONS: tuple[tuple[str, str, str], ...] = (
-    (
-        "layer sizes",
-        "'paper': 64 channels, 1024 features, 2048 factors; 'standard' half, 'small' a quarter of each",
-        "The paper gives sizes in a figure only; 'paper' are those of the 2020 code. Smaller ones train on a laptop.",
-    ),
-    (
-        "φ",
-        "rectified: φ ≥ 0",
-        "As in the 2020 code. The paper does not say which layer is φ, nor whether it is rectified.",
-    ),
-    (
-        "frames a state is made of",
-        "one",
-        "Where the avatar is shows in one frame, and an emulator restored to a saved state has no earlier frames to show. "
-        "Oh et al. and the 2020 code stack four, which would also show speed.",
-    ),
-    (
-        "frame skip",
-        "5: an action is repeated for five emulator frames",
-        "As in the 2020 code; the paper does not say.",
-    ),
-    (
-        "actions",
-        "those that do something in the game, at most 18",
-        "Fewer useless actions to predict, and the random policy moves more. The 2020 code uses all 18.",
-    ),
-    (
-        "normalisation",
-        "(x/255 − mean image) / standard deviation of each pixel, at least 0.02",
-        "Oh et al. subtract the mean only. An avatar covers 1 % of the pixels: with the mean alone, the network learns the "
-        "background and never sees the avatar.",
-    ),
-    (
-        "initial weights",
-        "factor layer U(±1), action layer U(±0.1), others Xavier, biases 0",
-        "Oh et al.'s, as the paper asks. The 2020 code has U(±0.1) for both; on drawn rooms, in one run of each, "
-        "L_RE after 600 updates was 0.084 with ours, 0.140 with that, 0.137 with Xavier everywhere.",
-    ),
-    (
-        "γ",
-        "0.99, unless said otherwise",
-        "As in the 2020 code; the paper gives γ = 0.9 for its tabular experiments only.",
-    ),
-    (
-        "batch",
-        "32 transitions",
-        "Oh et al.'s. Larger batches fill a GPU better, but make fewer updates of one pass.",
-    ),
-    (
-        "optimiser",
-        "RMSProp, step size 1e-4, running squares with decay 0.99, ε = 1e-8",
-        "Name and step size are the paper's; decay and ε are PyTorch's own.",
-    ),
-    (
-        "target network",
-        "a full copy every 500 updates (every 100 for the drawn rooms of lesson 08)",
-        "The paper says only that it is updated at a slower rate.",
-    ),
-    (
-        "first term of L_SR",
-        "φ(s) of the current network, held constant, instead of φ⁻(s)",
-        "It has just been computed for L_RE: one forward pass less makes training about 30 % faster, and it is the newer "
-        "value of the same thing.",
-    ),
-    (
-        "sum or mean",
-        "L_RE is a mean over pixels, L_SR over features",
-        "RMSProp hardly notices the scale of a loss, and the two losses move different weights.",
-    ),
-    (
-        "ends",
-        "nothing follows the end of an episode or the loss of a life; after a time limit of ours the sum goes on",
-        "The paper does not say. The state after a lost life is no consequence of where the avatar was.",
-    ),
-    (
-        "refining",
-        "after the joint passes, ψ alone goes on with φ frozen: batches of 512, step size 1e-3 falling to 0, a target every "
-        "20 updates (for the drawn rooms batches of 256 and a target every 10; the preset of the paper's size has none of it)",
-        "φ changes until the joint passes end, and ψ trails behind it. On drawn rooms this takes the error of ψ from about "
-        "0.5 to between 0.1 and 0.15 (γ = 0.99) within half a minute.",
-    ),
-)

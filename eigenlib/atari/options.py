@@ -7,7 +7,8 @@ their mean; `centre=True` takes the mean away first, which makes of it a princip
 *Following one.* An eigenpurpose pays e·φ(s′) − e·φ(s) (Eq. 1). The paper does not learn what to do but tries: from the state
 where it is, the emulator takes each action in turn and is put back, and the action that paid best is then taken, "equivalent
 to learning with γ = 0". Here `depth` = 1 is that. A greater depth looks for the best plan of at most so many decisions,
-which may stop early, as an option may; it maximises Σ γᵗ r_{t+1}, takes the plan's first action and plans again.
+which may stop early, as an option may; it maximises Σ γᵗ r_{t+1}, takes the plan's first action and plans again. Plans are
+all sequences of `depth` actions and all their beginnings, where there are at most MOST sequences, else each action repeated.
 
 *Ties* go to the shortest plan, then to the first action, which is "do nothing" in every game: a greedy option whose screen
 does not react waits. Nothing here is random: a world that is, such as one with sticky actions, saves its generator with
@@ -16,55 +17,57 @@ its state, so that looking ahead shows what will happen, chance included.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import product
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import torch
 from tqdm.auto import tqdm
 
-from eigenlib import _require
-from eigenlib.atari._lookahead import MOST, best_plans, look_ahead, plans
+from eigenlib import _moved, _require
 from eigenlib.atari.network import DeepSR
 from eigenlib.atari.pixels import PixelWorld, require_frames, require_pixel_world
-from eigenlib.eigenpurposes import Eigenpurposes, fix_signs
+from eigenlib.canonical import fix_signs
+from eigenlib.eigenpurposes import Eigenpurposes
 
 BATCH = 512  # frames in one forward pass
+MOST = 256  # sequences of actions that are all compared
+ZERO = 1e-5  # × |e·φ|: what float32 makes of equal numbers, and so no gain
+__getattr__ = _moved.names_of(__name__)
 
 
 class Trajectories(NamedTuple):
-    """What K options did in T decisions from one state. After the end of an episode nothing more happens.
+    """What K options did in T decisions from one state. After the end of an episode nothing more happens."""
 
-    positions: (K, T+1, 2) float32, the avatar's x, y; NaN where unknown and once the episode is over.
-    rooms, lives: (K, T+1) int16; rooms −1 in games that have none.
-    potentials: (K, T+1) float32, e·φ of each state on the way, or e·ψ.
-    gains: (K, T) float32, what the best plan promised; 0 once the episode is over.
-    actions: (K, T) int16, −1 once the episode is over.
-    stops: (K,) int16, decisions until no plan first promised anything: there the option would terminate. −1: never.
-    """
-
-    positions: np.ndarray
-    rooms: np.ndarray
-    lives: np.ndarray
-    potentials: np.ndarray
-    gains: np.ndarray
-    actions: np.ndarray
-    stops: np.ndarray
-
-
-def features(network: DeepSR, frames: np.ndarray) -> np.ndarray:
-    """φ of each frame: uint8 (N, 84, 84) → float32 (N, F), computed on the network's device."""
-    return _forward(network, frames, ("phi",))[0]
-
-
-def successor_rows(network: DeepSR, frames: np.ndarray) -> np.ndarray:
-    """ψ(φ(s)) of each frame, the rows of the paper's matrix T: uint8 (N, 84, 84) → float32 (N, F)."""
-    return _forward(network, frames, ("psi",))[0]
+    positions: np.ndarray  # (K, T+1, 2) float32, the avatar's x, y; NaN where unknown and once the episode is over
+    rooms: np.ndarray  # (K, T+1) int16, −1 in games that have none
+    lives: np.ndarray  # (K, T+1) int16
+    potentials: np.ndarray  # (K, T+1) float32, e·φ of each state on the way, or e·ψ
+    gains: np.ndarray  # (K, T) float32, what the best plan promised; 0 once the episode is over
+    actions: np.ndarray  # (K, T) int16, −1 once the episode is over
+    stops: np.ndarray  # (K,) int16, decisions until no plan promised anything: there it would terminate; −1: never
 
 
 def features_and_rows(network: DeepSR, frames: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """φ and ψ of each frame, (N, F) each, for the price of one."""
+    """φ of each frame, and ψ(φ(s)), the rows of the paper's matrix T: uint8 (N, 84, 84) → float32 (N, F) each."""
     phi, psi = _forward(network, frames, ("phi", "psi"))
     return phi, psi
+
+
+@torch.inference_mode()
+def _forward(network: DeepSR, frames: np.ndarray, wanted: tuple[str, ...]) -> list[np.ndarray]:
+    """φ and/or ψ of frames, (N, F) each, computed on the network's device; ψ costs nothing where it is not wanted."""
+    _require_network(network)
+    frames = require_frames(frames)
+    out = [np.empty((len(frames), network.sizes.features), np.float32) for _ in wanted]
+    for start in range(0, len(frames), BATCH):
+        rows = slice(start, start + BATCH)
+        phi = network.phi(torch.from_numpy(np.array(frames[rows])).to(network.mean.device))
+        for array, name in zip(out, wanted, strict=True):
+            array[rows] = (phi if name == "phi" else network.psi(phi)).float().cpu().numpy()
+    return out
 
 
 def eigenpurposes_from_rows(rows: np.ndarray, count: int, centre: bool = False) -> Eigenpurposes:
@@ -90,46 +93,13 @@ def eigenpurposes_from_rows(rows: np.ndarray, count: int, centre: bool = False) 
     return Eigenpurposes(np.sqrt(np.maximum(values[leading], 0.0)), fix_signs(vectors[:, leading]))
 
 
-def directions(
-    kind: Literal["sr", "pca", "random"],
-    phi: np.ndarray,
-    psi: np.ndarray,
-    count: int,
-    centre: bool = False,
-    seed: int = 0,
-) -> Eigenpurposes:
-    """Eigenpurposes, and what they must be compared with; phi, psi: (N, F) of a walk.
-
-    "sr": the paper's, from ψ.  "pca": principal components of φ, which know nothing of what follows what.
-    "random": unit vectors drawn uniformly.  A fourth control is "sr" with φ and ψ of an `untrained` network.
-    """
-    _require.choice(kind, "kind", ("sr", "pca", "random"))
-    phi, psi = _rows_of(phi, "phi"), _rows_of(psi, "psi")
-    most = min(len(phi), phi.shape[1], len(psi), psi.shape[1])
-    count, seed = _require.whole(count, "count", 1, most), _require.seed(seed)
-    centre = _require.flag(centre, "centre")
-    if kind == "sr":
-        return eigenpurposes_from_rows(psi, count, centre)
-    if kind == "pca":
-        return eigenpurposes_from_rows(phi, count, centre=True)
-    drawn = np.random.default_rng(seed).standard_normal((phi.shape[1], count))
-    return Eigenpurposes(np.ones(count), fix_signs(drawn / np.linalg.norm(drawn, axis=0)))
-
-
 def both_signs(vectors: np.ndarray) -> np.ndarray:
     """(F, k) → (F, 2k): e₁, −e₁, e₂, −e₂, …"""
-    vectors = _rows_of(vectors, "vectors")
+    vectors = _require.as_given(vectors, "vectors", ("F", "k"))
     return np.stack([vectors, -vectors], axis=2).reshape(len(vectors), -1)
 
 
-def untrained(network: DeepSR, seed: int = 0) -> DeepSR:
-    """A network of the same sizes that sees the same normalised frames and has learned nothing."""
-    _require.instance(network, "network", DeepSR)
-    fresh = DeepSR(network.n_actions, network.sizes, network.mean.cpu(), network.scale.cpu(), seed=seed)
-    return fresh.to(network.mean.device)
-
-
-def follow(
+def follow_greedily(
     world: PixelWorld,
     network: DeepSR,
     vectors: np.ndarray,
@@ -145,7 +115,6 @@ def follow(
 
     start: a saved state of the world; None is the state that it is in. Afterwards the world is as it was before.
     reward: "psi" pays for e·ψ instead of the paper's e·φ.
-    depth: compare all sequences of so many actions where there are at most 256, else each action so many times over.
     """
     require_pixel_world(world)
     _require_network(network)
@@ -157,80 +126,89 @@ def follow(
     _require.choice(reward, "reward", ("phi", "psi"))
     steps, depth = _require.whole(steps, "steps", 1, 32_767), _require.whole(depth, "depth", 1, MOST)
     gamma, progress = _require.discount(gamma), _require.flag(progress, "progress")
-    tree, here = plans(world.n_actions, depth), world.save()
-    log = _empty_log(vectors.shape[1], steps)
-    try:
-        if start is not None:
-            restored(world, start)
-        everyone = np.arange(vectors.shape[1])
+    tree, log = plans(world.n_actions, depth), empty_log(vectors.shape[1], steps)
+    everyone = np.arange(vectors.shape[1])
+    with visit(world, start):
         log.potentials[:, :] = _potentials(network, [world.frame()], vectors, reward).T
-        _note(world, log, everyone, 0)
+        note(world, log, everyone, 0)
         groups = [] if world.over else [(world.save(), everyone)]  # a state and the options that are in it
         for t in tqdm(range(steps), disable=not progress, desc=f"following {len(everyone)} options", unit=" decisions"):
-            frames = [frame for state, _ in groups for frame in look_ahead(world, state, tree)]
+            frames = [frame for state, _ in groups for frame in _look_ahead(world, state, tree)]
             ahead = _potentials(network, frames, vectors, reward).reshape(len(groups), len(tree), len(everyone))
             after = []
             for (state, members), potentials in zip(groups, ahead, strict=True):
                 potentials = potentials[:, members]  # (P, members)
-                chosen, gains = best_plans(potentials, log.potentials[members, t], tree, gamma)
+                chosen, gains = _best_plans(potentials, log.potentials[members, t], tree, gamma)
                 log.actions[members, t], log.gains[members, t] = chosen, gains
                 log.stops[members[(gains <= 0) & (log.stops[members] < 0)]] = t
                 log.potentials[members, t + 1 :] = potentials[chosen, np.arange(len(members))][:, None]
                 for action in np.unique(chosen):
                     world.restore(state)
                     world.act(int(action))
-                    _note(world, log, members[chosen == action], t + 1)
+                    note(world, log, members[chosen == action], t + 1)
                     if not world.over:
                         after.append((world.save(), members[chosen == action]))
             groups = after
-    finally:
-        world.restore(here)
     return log
 
 
-def wander(world: PixelWorld, count: int, steps: int, rng: int | np.random.Generator) -> Trajectories:
-    """Random play from the state that the world is in, so many times, noted as `follow` notes options: the last control."""
-    require_pixel_world(world)
-    count, steps = _require.whole(count, "count", 1, 10**6), _require.whole(steps, "steps", 1, 32_767)
-    rng, here, log = _require.generator(rng), world.save(), _empty_log(count, steps)
-    for k in range(count):
-        world.restore(here)
-        _note(world, log, np.array([k]), 0)
-        for t, action in enumerate(rng.integers(world.n_actions, size=steps).tolist()):
-            if world.over:
-                break
-            world.act(action)
-            log.actions[k, t] = action
-            _note(world, log, np.array([k]), t + 1)
-    world.restore(here)
-    return log
-
-
-def replay(world: PixelWorld, actions: np.ndarray, start: Any = None) -> np.ndarray:
-    """The film of one option: its actions, (T,), taken again from the same state → (T+1, …) screens, as `follow` saw them."""
-    require_pixel_world(world)
-    actions = _require.wholes(actions, "actions", ("T",), -1, world.n_actions - 1, empty=True)
-    here, look = world.save(), getattr(world, "screen", world.frame)
+@contextmanager
+def visit(world: PixelWorld, start: Any = None) -> Iterator[None]:
+    """Put a world into a saved state, or leave it where it is; afterwards it is as it was before."""
+    here = world.save()
     try:
         if start is not None:
-            restored(world, start)
-        film = [look()]
-        for action in actions[actions >= 0]:
-            world.act(int(action))
-            film.append(look())
-    finally:
-        world.restore(here)
-    return np.stack(film)
-
-
-def restored(world: PixelWorld, start: Any) -> None:
-    """Put the world into a saved state, or say that it is none."""
-    try:
-        world.restore(start)
+            world.restore(start)
     except (TypeError, ValueError, AttributeError, IndexError, KeyError):
+        world.restore(here)
         raise ValueError(
             f"start must be a state that this world's save() has given, or None, got {_require.shown(start)}."
         ) from None
+    try:
+        yield
+    finally:
+        world.restore(here)
+
+
+def plans(n_actions: int, depth: int) -> list[tuple[int, ...]]:
+    """All plans to compare, as actions, short ones first; the first n_actions are the single actions, in order."""
+    lengths = range(1, depth + 1)
+    if n_actions**depth <= MOST:
+        return [plan for length in lengths for plan in product(range(n_actions), repeat=length)]
+    return [(action,) * length for length in lengths for action in range(n_actions)]
+
+
+def _look_ahead(world: PixelWorld, state: Any, tree: list[tuple[int, ...]]) -> list[np.ndarray]:
+    """The frame to which each plan leads. Where an episode ends on the way, nothing follows: the frame stays."""
+    frames: dict[tuple[int, ...], np.ndarray] = {}
+    saved: dict[tuple[int, ...], Any] = {(): state}
+    for plan in tree:
+        before = plan[:-1]
+        if before not in saved:
+            frames[plan] = frames[before]
+            continue
+        world.restore(saved[before])
+        world.act(plan[-1])
+        frames[plan] = world.frame()
+        if len(plan) < len(tree[-1]) and not world.over:
+            saved[plan] = world.save()
+    return list(frames.values())
+
+
+def _best_plans(
+    potentials: np.ndarray, now: np.ndarray, tree: list[tuple[int, ...]], gamma: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """First action and discounted gain, (K,) each, of the best plan; potentials: (P, K) where plans lead, now: (K,)."""
+    number = {plan: k for k, plan in enumerate(tree)}
+    returns = np.empty_like(potentials)
+    for plan, k in number.items():
+        before = number.get(plan[:-1])
+        base, earned = (now, 0.0) if before is None else (potentials[before], returns[before])
+        returns[k] = earned + gamma ** (len(plan) - 1) * (potentials[k] - base)
+    zero = ZERO * np.maximum(np.abs(potentials).max(axis=0), np.abs(now))
+    best = np.argmax(returns >= returns.max(axis=0) - zero, axis=0)  # the first of those that tie
+    gains = returns[best, np.arange(len(best))]
+    return np.array([plan[0] for plan in tree])[best], np.where(np.abs(gains) <= zero, 0.0, gains)
 
 
 def _potentials(network: DeepSR, frames: list[np.ndarray], vectors: np.ndarray, reward: str) -> np.ndarray:
@@ -249,26 +227,8 @@ def _require_network(network: Any) -> None:
         raise ValueError(f"network must be a DeepSR, got {_require.shown(network)}.")
 
 
-def _rows_of(values: np.ndarray, name: str) -> np.ndarray:
-    """(N, F) finite numbers, as they are."""
-    return _require.as_given(values, name, ("N", "F"))
-
-
-@torch.inference_mode()
-def _forward(network: DeepSR, frames: np.ndarray, wanted: tuple[str, ...]) -> list[np.ndarray]:
-    """φ and/or ψ of frames, each (N, F)."""
-    _require_network(network)
-    frames = require_frames(frames)
-    out = [np.empty((len(frames), network.sizes.features), np.float32) for _ in wanted]
-    for start in range(0, len(frames), BATCH):
-        rows = slice(start, start + BATCH)
-        phi = network.phi(torch.from_numpy(np.array(frames[rows])).to(network.mean.device))
-        for array, name in zip(out, wanted, strict=True):
-            array[rows] = (phi if name == "phi" else network.psi(phi)).float().cpu().numpy()
-    return out
-
-
-def _empty_log(count: int, steps: int) -> Trajectories:
+def empty_log(count: int, steps: int) -> Trajectories:
+    """Nothing has happened yet."""
     return Trajectories(
         positions=np.full((count, steps + 1, 2), np.nan, np.float32),
         rooms=np.full((count, steps + 1), -1, np.int16),
@@ -280,7 +240,7 @@ def _empty_log(count: int, steps: int) -> Trajectories:
     )
 
 
-def _note(world: PixelWorld, log: Trajectories, members: np.ndarray, t: int) -> None:
+def note(world: PixelWorld, log: Trajectories, members: np.ndarray, t: int) -> None:
     """Where these options are after t decisions."""
     where, room = world.position(), getattr(world, "room", lambda: None)()
     if where is not None and not world.over:

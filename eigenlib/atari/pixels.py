@@ -13,7 +13,6 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from eigenlib import _require
-from eigenlib._require import require_generator, require_positive
 from eigenlib.gridworld import ACTIONS, MOVES, GridWorld
 from eigenlib.worlds import World, require_world
 
@@ -86,14 +85,13 @@ class PixelMaze:
 
     def __init__(self, world: GridWorld, seed: int | np.random.Generator | None = 0, steps: int = 100) -> None:
         require_world(world)
-        self.world, self.steps = world, require_positive(steps, "steps")
-        require_drawable(world)
+        self.frames = draw(world)  # (S, 84, 84)
+        self.frames.flags.writeable = False  # frame() hands out views
+        self.world, self.steps = world, _require.whole(steps, "steps", 1)
         self.name, self.n_actions = world.name or "own map", world.n_actions
         self.action_names = ACTIONS if self.n_actions == len(ACTIONS) else tuple(map(str, range(self.n_actions)))
         self.ways, self.upto = world.sampler
-        self.frames = draw(world)  # (S, 84, 84)
-        self.frames.flags.writeable = False  # frame() hands out views
-        self.rng = require_generator(seed)
+        self.rng = _require.generator(seed)
         self.reset()
 
     def seeded(self, seed: int) -> PixelMaze:
@@ -161,15 +159,11 @@ class PixelMaze:
         self.decisions = _require.whole(decisions, "state", 0)
 
 
-def require_drawable(world: GridWorld) -> None:
+def draw(world: GridWorld) -> np.ndarray:
+    """(S, 84, 84) uint8: the world with the agent in each of its states."""
     if isinstance(world, World):
         _ = world.free  # where there is no map, this says so
     _require.instance(world, "world", GridWorld, "only a map can be drawn")
-
-
-def draw(world: GridWorld) -> np.ndarray:
-    """(S, 84, 84) uint8: the world with the agent in each of its states."""
-    require_drawable(world)
     cell, top, left = _layout(world)
     height, width = world.free.shape
     picture = np.full((SIDE, SIDE), BEYOND, np.uint8)

@@ -7,6 +7,8 @@ policy on fixed features, and costs a small part of a joint pass.
 Everything random is a function of the seed and of the number of the pass, so a run that was killed and started again ends
 with the same weights, bit for bit on a CPU with as many threads, as one that was not. What a measurement of the machine
 decides, precision and threads, is decided when a run begins, is part of its description, and holds until its end.
+
+A run's folder holds run.json, its description with the losses so far, and the tensors that run.json names.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ import hashlib
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import asdict, fields
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Literal
 
@@ -24,39 +26,113 @@ import torch
 from torch import distributed, nn
 from tqdm.auto import tqdm
 
-from eigenlib import _require
-from eigenlib.atari import checkpoints, machine, metrics
-from eigenlib.atari.learning import (
-    FeatureBatches,
-    FrameBatches,
-    Learner,
-    Objective,
-    Refinement,
-    choose_trained,
-    image_statistics,
-)
-from eigenlib.atari.machine import choose_device
-from eigenlib.atari.network import SIDE, DeepSR, require_sizes
-from eigenlib.atari.runs import (
-    Config,
-    Run,
-    columns_of,
-    config_of,
-    export_weights,
-    load_network,
-    load_run,
-    network_of,
-    part_of,
-    update_of,
-)
-from eigenlib.storage import alone_in
-
-__all__ = ["Config", "Run", "choose_device", "export_weights", "load_network", "load_run", "train"]
+from eigenlib import _require, storage
+from eigenlib.atari import device as devices
+from eigenlib.atari.batches import FeatureBatches, FrameBatches, image_statistics
+from eigenlib.atari.dataset import require_dataset
+from eigenlib.atari.learning import LOSSES, Learner, Objective, Refinement, choose_trained
+from eigenlib.atari.network import DeepSR, Sizes, require_sizes
 
 MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")  # of torch.compile
 PRECISIONS = ("auto", "fp32", "bf16")
-PAYS = 1.1  # times as fast: what bfloat16 must be before "auto" takes it
 EXPLOSION = 1e3  # times the median of the last entries of the history: no loss of a run that goes well comes near it
+
+
+@dataclass(frozen=True)
+class Config:
+    """What is learned. What only changes the speed (device, threads) is said to `train` instead.
+
+    sizes: "paper", "standard", "small", or Sizes(channels, features, factors).
+    passes, refine_passes: shuffled passes over the data for both losses, then for ψ alone on frozen φ.
+    step_size, decay, epsilon: of RMSProp. While refining, the step size falls linearly from refine_step_size to 0.
+    target_period, refine_target_period: updates between two copies into the target network.
+    normalisation: the network sees x/255 ("raw"), less the mean image ("mean"), and divided by each pixel's standard
+        deviation, but at least `floor` ("deviation").
+    life_ends: nothing follows the loss of a life, as nothing follows the end of an episode.
+    losses: "both", or one alone; stop_gradient=False lets L_SR shape φ. To see why the paper does neither.
+    log_every: updates in one entry of the history; checkpoints are written after whole entries.
+    """
+
+    sizes: str | Sizes = "small"
+    gamma: float = 0.99
+    passes: int = 10
+    batch: int = 32
+    step_size: float = 1e-4
+    decay: float = 0.99
+    epsilon: float = 1e-8
+    target_period: int = 500
+    normalisation: Literal["raw", "mean", "deviation"] = "deviation"
+    floor: float = 0.02
+    seed: int = 0
+    refine_passes: int = 0
+    refine_batch: int = 512
+    refine_step_size: float = 1e-3
+    refine_target_period: int = 20
+    life_ends: bool = True
+    losses: Literal["both", "sr", "reconstruction"] = "both"
+    stop_gradient: bool = True
+    log_every: int = 100
+
+    def __post_init__(self) -> None:
+        sizes = require_sizes(self.sizes)
+        if not isinstance(self.sizes, str):
+            object.__setattr__(self, "sizes", sizes)
+        _require.discount(self.gamma)
+        _require.real(self.decay, "decay", 0, 1, "[)")
+        for name in ("life_ends", "stop_gradient"):
+            _require.flag(getattr(self, name), name)
+        for name in ("batch", "target_period", "refine_batch", "refine_target_period", "log_every"):
+            _require.whole(getattr(self, name), name, 1)
+        for name in ("passes", "refine_passes", "seed"):
+            _require.whole(getattr(self, name), name, 0)
+        for name in ("step_size", "refine_step_size", "epsilon", "floor"):
+            _require.real(getattr(self, name), name, 0, ends="(]")
+        _require.choice(self.normalisation, "normalisation", ("raw", "mean", "deviation"))
+        _require.choice(self.losses, "losses", LOSSES)
+
+
+@dataclass(frozen=True)
+class Run:
+    """A network and how it came about.
+
+    history: arrays of one length: "update" (the last one that an entry averages over), "reconstruction" and "successor"
+        (the losses; NaN for one that was not computed), "seconds" of training until then.
+    finished: False for what a run that was stopped has left.
+    """
+
+    network: DeepSR
+    config: Config
+    history: dict[str, np.ndarray]
+    finished: bool
+    about: dict[str, Any]
+
+
+def load_run(folder: Path | str, device: str = "cpu") -> Run:
+    """What a folder holds, finished or not."""
+    place, folder = devices.choose_device(device), _require.path(folder, "folder")
+    tensors, about = storage.load_tensors(folder / "run")
+    network = _network_of(about, _part_of(tensors, "network."), folder).to(place)
+    return Run(network, _config_of(about, folder), _history_of(about, folder), about.get("finished") is True, about)
+
+
+def export_weights(run: Run, path: Path | str) -> None:
+    """path.safetensors, the network alone in float16, and path.json, what it is and how it was trained."""
+    path = _require.path(path, "path")
+    about = {name: value for name, value in _require.instance(run, "run", Run).about.items() if name != "file"}
+    storage.save_tensors(path, exported(run.network), about)
+
+
+def exported(network: DeepSR) -> dict[str, torch.Tensor]:
+    """The tensors that `export_weights` stores: weights in float16, the images of the normalisation as they are."""
+    images = ("mean", "scale")
+    return {name: tensor if name in images else tensor.half() for name, tensor in network.state_dict().items()}
+
+
+def load_network(path: Path | str, device: str = "cpu") -> DeepSR:
+    """The network that `export_weights` wrote, in float32, after checking checksum, names and shapes."""
+    place, path = devices.choose_device(device), _require.path(path, "path")
+    tensors, about = storage.load_tensors(path)
+    return _network_of(about, tensors, path).to(place)
 
 
 def train(
@@ -78,7 +154,7 @@ def train(
     folder: keeps the checkpoint. A finished run is returned as it is; one of other settings or data is refused.
     threads: of PyTorch on a CPU, for the time of the call; None is one for each core, "auto" one for each that is free.
     precision: "bf16" multiplies in bfloat16 and keeps weights in float32; "auto" takes it on CUDA, and on a CPU where a
-        few updates in turns are PAYS times as fast with it. "auto", here and for threads, is decided once for each run.
+        few updates in turns are device.PAYS times as fast with it. "auto", here and for threads, is decided once for each run.
     compile: whether torch.compile makes one program of the losses, or in which of its modes, such as "reduce-overhead";
         "auto" does so on CUDA only.
     checkpoint_seconds: how often to write a checkpoint, after the next whole entry of the history.
@@ -86,27 +162,27 @@ def train(
         samples; what is returned is then not finished, and another call goes on.
     Started by torchrun, each process takes its share of every batch, and the first one writes.
     """
-    metrics.require_dataset(dataset)
+    require_dataset(dataset)
     _require.instance(config, "config", Config)
     folder, progress = _require.path(folder, "folder"), _require.flag(progress, "progress")
     if folder.is_file():
         raise ValueError(f"{folder} is a file, so no run can be kept there: choose another folder.")
     compile = compile if isinstance(compile, bool) else _require.choice(compile, "compile", ("auto", *MODES))
     checkpoint_seconds = _require.real(checkpoint_seconds, "checkpoint_seconds", 0)
-    place = choose_device(device)
+    place = devices.choose_device(device)
     _require.choice(precision, "precision", PRECISIONS)
     if until is not None:
         until = _require.whole(until, "until", 1)
-    begun = _begun(folder)
+    begun = storage.tensors_description(folder / "run") if (folder / "run.json").exists() else {}
     if isinstance(threads, str) and threads == "auto":
-        threads = begun.get("threads") or machine.free_cores()
+        threads = begun.get("threads") or devices.free_cores()
     with (
-        machine.threads(threads),
-        machine.kept_memory(),
-        machine.processes(place) as (rank, world),
-        alone_in(Path(folder)) if rank == 0 else nullcontext(),
+        devices.threads(threads),
+        devices.kept_memory(),
+        devices.processes(place) as (rank, world),
+        storage.alone_in(folder) if rank == 0 else nullcontext(),
     ):
-        trainer = _Trainer(dataset, config, Path(folder), place, rank, world, compile)
+        trainer = _Trainer(dataset, config, folder, place, rank, world, compile)
         trainer.choose_precision(precision, begun)
         return trainer.run(progress, checkpoint_seconds, until)
 
@@ -146,7 +222,7 @@ class _Trainer:
         if chosen == ["auto"]:
             chosen = ["bf16" if self.device.type == "cuda" else "fp32"]
             if self.device.type == "cpu" and self.rank == 0:
-                chosen = [faster_precision(self.dataset.n_actions, self.config.sizes, self.config.batch)]
+                chosen = [devices.faster_precision(self.dataset.n_actions, self.config.sizes, self.config.batch)]
             if self.world > 1:
                 distributed.broadcast_object_list(chosen)
         self.precision = chosen[0]
@@ -157,8 +233,8 @@ class _Trainer:
             mean, scale = image_statistics(self.dataset.frames, self.config.normalisation, self.config.floor)
             network = DeepSR(self.dataset.n_actions, self.config.sizes, mean, scale, seed=self.config.seed)
         else:
-            network = network_of(about, part_of(saved, "network."), self.folder)
-        network = machine.placed(network, self.device, self.precision)
+            network = _network_of(about, _part_of(saved, "network."), self.folder)
+        network = devices.placed(network, self.device, self.precision)
         if saved is None:
             self._write({f"network.{name}": tensor for name, tensor in network.state_dict().items()})
         hidden = not progress or self.rank > 0
@@ -168,7 +244,7 @@ class _Trainer:
                 if self.update < min(stop, self.total if refine else self.joint):
                     saved = self._phase(network, saved, refine, bar, checkpoint_seconds, stop)
         network.requires_grad_(True)
-        return Run(network.eval(), self.config, columns_of(self.history), self.update == self.total, self._about())
+        return Run(network.eval(), self.config, _columns(self.history), self.update == self.total, self._about())
 
     def _whole_entry(self, samples: int) -> int:
         """The update that ends the first entry of the history by which so many samples were seen, or the joint passes."""
@@ -220,7 +296,7 @@ class _Trainer:
         config = self.config
         choose_trained(network, config.losses, config.stop_gradient, refine)
         target = DeepSR(network.n_actions, network.sizes, network.mean, network.scale)
-        target = machine.placed(target, self.device, self.precision)
+        target = devices.placed(target, self.device, self.precision)
         target.requires_grad_(False)
         objective: nn.Module = (
             Refinement(network, target, config.gamma)
@@ -228,7 +304,7 @@ class _Trainer:
             else Objective(network, target, config.gamma, config.losses, config.stop_gradient)
         )
         if self.compile:
-            objective = machine.Compiled(objective, None if self.compile is True else str(self.compile))
+            objective = devices.Compiled(objective, None if self.compile is True else str(self.compile))
         if self.world > 1:  # averages the gradients of all processes
             ids = [self.device.index] if self.device.type == "cuda" else None
             objective = nn.parallel.DistributedDataParallel(objective, device_ids=ids, forward_sync_buffers=False)
@@ -266,56 +342,84 @@ class _Trainer:
 
     def _write(self, tensors: dict[str, torch.Tensor]) -> None:
         if self.rank == 0:
-            checkpoints.write(self.folder, f"checkpoint-{self.update:09d}", tensors, self._about())
+            name = f"checkpoint-{self.update:09d}.safetensors"
+            storage.save_tensors(self.folder / "run", tensors, self._about(), name)
+            for old in (*self.folder.glob("checkpoint-*"), *self.folder.glob("*.part")):
+                if old.name != name:
+                    old.unlink(missing_ok=True)
 
     def _resume(self) -> tuple[dict[str, torch.Tensor] | None, dict[str, Any]]:
         """The checkpoint in the folder, if there is one and it belongs to this run."""
         saved: dict[str, torch.Tensor] | None = None
         about: dict[str, Any] = {}
-        if (self.folder / checkpoints.DESCRIPTION).exists():
-            saved, about = checkpoints.read(self.folder)
-            theirs = config_of(about, self.folder)
+        if (self.folder / "run.json").exists():
+            saved, about = storage.load_tensors(self.folder / "run")
+            theirs = _config_of(about, self.folder)
             names = [f.name for f in fields(Config) if getattr(theirs, f.name) != getattr(self.config, f.name)]
             if names:
                 differ = ", ".join(f"{n} {getattr(theirs, n)!r} there, {getattr(self.config, n)!r} here" for n in names)
                 raise ValueError(f"{self.folder} holds a run with other settings ({differ}): choose another folder.")
             if about.get("dataset") != self.fingerprint or about.get("n_actions") != self.dataset.n_actions:
                 raise ValueError(f"{self.folder} holds a run on another dataset: choose another folder.")
-            self.update = update_of(about, self.folder, self.total)
-            columns_of(about.get("history"))
-            self.history = list(about["history"])
+            _history_of(about, self.folder, self.total)
+            self.update, self.history = about["update"], list(about["history"])
             self.seconds = float(self.history[-1][3] or 0.0) if self.history else 0.0
         if self.world > 1:
             distributed.barrier()  # nobody writes before everybody has read
         return saved, about
 
 
-def faster_precision(n_actions: int, sizes: Any, batch: int, rounds: int = 3) -> str:
-    """ "bf16" where an update on this CPU is PAYS times as fast with it, else "fp32": timed in turns, best times count."""
-    updates, best = {}, {"fp32": np.inf, "bf16": np.inf}
-    for precision in best:
-        network, target = (machine.placed(DeepSR(n_actions, sizes), torch.device("cpu"), precision) for _ in range(2))
-        objective = Objective(network, target.requires_grad_(False), 0.9)
-        updates[precision] = Learner(objective, network, target, precision=precision).update
-    noise = torch.randint(256, (2, batch, SIDE, SIDE), dtype=torch.uint8, generator=torch.Generator().manual_seed(0))
-    transitions = noise[0], torch.arange(batch) % n_actions, noise[1], torch.ones(batch)
-    for number in range(rounds + 1):
-        taken = {}
-        for precision, update in updates.items():
-            before = time.perf_counter()
-            update(*transitions)
-            taken[precision] = time.perf_counter() - before
-        if taken["bf16"] > 2 * taken["fp32"]:  # a processor that only imitates bfloat16: do not wait for more of it
-            return "fp32"
-        if number:  # the first turn warms up
-            best = {precision: min(best[precision], taken[precision]) for precision in best}
-    return "bf16" if best["fp32"] >= PAYS * best["bf16"] else "fp32"
+def _network_of(about: dict[str, Any], tensors: dict[str, torch.Tensor], where: Path) -> DeepSR:
+    """The network that a description promises, if the tensors are its tensors."""
+    try:
+        with torch.device("meta"):
+            network = DeepSR(about["n_actions"], require_sizes(Sizes(*about["sizes"])))
+    except (KeyError, TypeError, ValueError, RuntimeError) as error:
+        raise ValueError(
+            f"{where} does not describe a network of this kind ({error}): fetch or train it again."
+        ) from None
+    expected = {name: tuple(tensor.shape) for name, tensor in network.state_dict().items()}
+    found = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
+    if found != expected:
+        name = next(n for n in (*expected, *found) if found.get(n) != expected.get(n))
+        raise ValueError(
+            f"{where} is not the network that it is described as: {name} has shape {found.get(name)} instead of "
+            f"{expected.get(name)}. Fetch or train it again."
+        )
+    network.load_state_dict({name: tensor.float() for name, tensor in tensors.items()}, assign=True)
+    return network.requires_grad_(True)
 
 
-def _begun(folder: Path) -> dict[str, Any]:
-    """The description of the run that a folder holds; empty without one."""
-    path = folder / checkpoints.DESCRIPTION
-    return checkpoints.read_description(path) if path.exists() else {}
+def _config_of(about: dict[str, Any], where: Path) -> Config:
+    try:
+        return Config(**about["config"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"{where} holds settings that this version does not know ({error}): train it again.") from None
+
+
+def _history_of(about: dict[str, Any], where: Path, most: int = _require.LARGEST) -> dict[str, np.ndarray]:
+    """The losses so far, if so many updates can have been made: a checkpoint is written after a whole entry of them."""
+    try:
+        columns = _columns(about.get("history"))
+        update = _require.whole(about.get("update"), "update", 0, most)
+        if update != columns["update"].max(initial=0):
+            raise ValueError(f"update is {update}, but its history ends at {columns['update'].max(initial=0)}.")
+    except ValueError as error:
+        raise ValueError(f"{where} cannot be taken up ({str(error).removesuffix('.')}): train it again.") from None
+    return columns
+
+
+def _columns(history: Any) -> dict[str, np.ndarray]:
+    try:
+        table = np.array(history, dtype=float).reshape(-1, 4)  # None becomes NaN
+        updates = _require.numbers(table[:, 0], "update", ("N",), empty=True).astype(int)
+    except (TypeError, ValueError, OverflowError):
+        raise ValueError("The history of this run is no table of four columns: fetch or train it again.") from None
+    return {"update": updates, "reconstruction": table[:, 1], "successor": table[:, 2], "seconds": table[:, 3]}
+
+
+def _part_of(tensors: dict[str, torch.Tensor], prefix: str) -> dict[str, torch.Tensor]:
+    return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
 
 
 def fingerprint(dataset) -> str:

@@ -78,15 +78,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from eigenlib import storage
-from eigenlib.atari import diagnosis, metrics, options, subgoals, training
+from eigenlib.atari import baselines, metrics, options, training
 from eigenlib.atari.dataset import Dataset, collect
-from eigenlib.atari.emulator import Emulator
+from eigenlib.atari.emulator import GAMES, Emulator
 from eigenlib.atari.network import DeepSR
-from eigenlib.atari.runs import Config, load_network
+from eigenlib.atari.training import Config, load_network
+from eigenlib.experiments import _atari_measures as measures
+from eigenlib.experiments._tasks import Arrays, Found, name_of, task
 from eigenlib.experiments.verdicts import FAILS, SMALL, Verdict, combined, judged
 from eigenlib.paths import CACHE, REFERENCE
 
-GAMES = ("montezuma_revenge", "ms_pacman", "bank_heist", "freeway")
 MARKS = (100_000, 300_000, 1_000_000, 3_000_000, 5_000_000)  # samples seen; the paper's amount is the last
 WALK_ROWS, TEST_ROWS = 20_000, 10_000
 WALK_SEED, TEST_SEED = 1_000_000, 2_000_000  # added to the number of a network: frames that no training sees
@@ -99,8 +100,7 @@ DRAWS, SHIPPED_DRAWS, PLAY_DRAWS = 5, 20, 20
 LAGS = (1, 2, 4, 8, 16, 32)
 CASES = 50  # sprites that must have moved before anything is said about tracking
 RESULTS = REFERENCE / "atari_evidence"
-
-Arrays = dict[str, np.ndarray]
+WORK = CACHE / "evidence"
 
 
 class Setting(NamedTuple):
@@ -125,8 +125,9 @@ class Setting(NamedTuple):
         return Config(sizes="standard", gamma=0.95, passes=passes, refine_passes=refine, seed=self.number)
 
     @property
-    def name(self) -> str:
-        return f"{self.game}-{self.number}-{self.seen}"
+    def folder(self) -> Path:
+        """Where the stages of one network are at work, one after the other."""
+        return WORK / f"{self.game}-{self.number}"
 
 
 REPLICATES = 5
@@ -138,76 +139,65 @@ SETTINGS = [Setting(game, number, 300_000) for number in range(REPLICATES) for g
 # --- one task of work -----------------------------------------------------------------------------------------------------
 
 
-def train(setting: Setting, folder: Path, **ways: Any) -> Path:
-    """Collect and train as far as the setting says, in a folder that the stages of one network share; goes on if stopped.
+def train(setting: Setting, **ways: Any) -> Path:
+    """Collect and train as far as the setting says; goes on if stopped. Returns the path of the weights, without suffix.
 
-    ways: device, threads, precision … of `training.train`. Returns the path of the weights, without suffix.
+    ways: device, threads, precision … of `training.train`.
     """
-    path = folder / f"network-{setting.seen}"
+    path = setting.folder / f"network-{setting.seen}"
     if not path.with_name(path.name + ".json").is_file():
-        data = collect(setting.game, setting.frames, folder / "data", seed=setting.number, progress=False)
+        data = collect(setting.game, setting.frames, setting.folder / "data", seed=setting.number, progress=False)
         until = setting.seen if setting.scale else None
-        run = training.train(data, setting.config, folder / "run", until=until, **ways)
+        run = training.train(data, setting.config, setting.folder / "run", until=until, **ways)
         training.export_weights(run, path)
     return path
 
 
-def run(setting: Setting, folder: Path, results: Path = RESULTS, *, draws: int = DRAWS, device: str = "auto") -> Path:
-    """Measure the network that `train` left in `folder`: everything that the module lists, for every arm.
+def run(setting: Setting, *, draws: int = DRAWS, device: str = "auto", **ways: Any) -> Found:
+    """Train a network and measure everything that the module lists, for every arm.
 
-    Each draw of an arm is stored as soon as it is there, so that a run that was stopped goes on; a stored result of fewer
-    draws is made anew from those it has. Returns the path of the result, without suffix.
+    Each draw of an arm is stored as soon as it is there, so that a run that was stopped goes on, and one that is made
+    again with more draws needs only these.
     """
-    path = Path(results) / setting.name
-    if path.with_name(path.name + ".json").is_file() and storage.load(path)[1]["draws"] >= draws:
-        return path
-    network = load_network(folder / f"network-{setting.seen}", device)
+    weights = train(setting, device=device, **{"threads": "auto", "precision": "auto"} | ways)
+    network = load_network(weights, device)
     walk, test = (
-        collect(setting.game, rows, folder / name, seed=seed + setting.number, progress=False)
+        collect(setting.game, rows, setting.folder / name, seed=seed + setting.number, progress=False)
         for name, rows, seed in (("walk", WALK_ROWS, WALK_SEED), ("test", TEST_ROWS, TEST_SEED))
     )
-    parts = folder / f"parts-{setting.seen}"
-    arrays, numbers = measure(setting.game, network, walk, test, setting.config.gamma, setting.number, draws, parts)
-    storage.save(path, arrays, setting=setting._asdict(), draws=draws, numbers=numbers)
-    return path
-
-
-def make_reference(folder: Path = CACHE / "evidence", results: Path = RESULTS, **ways: Any) -> None:
-    """Everything, in the order of SETTINGS: days on two cores, hours on a GPU; what is there already is passed over."""
-    for setting in SETTINGS:
-        here = folder / f"{setting.game}-{setting.number}"
-        train(setting, here, **ways)
-        run(setting, here, results, device=ways.get("device", "auto"))
+    arrays, numbers = measure(setting, network, walk, test, draws)
+    return arrays, {"setting": setting._asdict(), "draws": draws, "numbers": numbers}
 
 
 def measure(
-    game: str, network: DeepSR, walk: Dataset, test: Dataset, gamma: float, seed: int, draws: int, parts: Path
+    setting: Setting, network: DeepSR, walk: Dataset, test: Dataset, draws: int
 ) -> tuple[Arrays, dict[str, Any]]:
     """Arrays "ARM.…" of what options did, and numbers: {arm: {metric: one value for each draw}}, and for "network" and
-    "untrained_network" what `diagnosis` finds.
+    "untrained_network" what `measures` find.
 
     Arrays, of the first draw of each arm: "ends" (K, 3), "goes" (K,), "actions" (K, T), "r8" (20,); and "sr.vectors" (F, 20).
     """
-    world = Emulator(game)
+    world, gamma, seed = Emulator(setting.game), setting.config.gamma, setting.number
     arrays: Arrays = {}
     numbers: dict[str, Any] = {}
-    spots = subgoals.reachable(parts.parent.parent / "reachable") if game == subgoals.GAME else None
+    spots = _reachable() if setting.game == GAMES[0] else None
     for fresh in (False, True):
-        eyes = options.untrained(network, seed) if fresh else network
+        eyes = baselines.untrained_copy(network, seed) if fresh else network
         (phi, psi), (test_phi, test_psi) = (options.features_and_rows(eyes, data.frames) for data in (walk, test))
-        solved = diagnosis.solved_successors(phi, walk, gamma)
-        solved_psi, test_solved = (diagnosis.with_constant(x) @ solved for x in (phi, test_phi))
+        solved = measures.solved_successors(phi, walk, gamma)
+        solved_psi, test_solved = (measures.with_constant(x) @ solved for x in (phi, test_phi))
         for arm, vectors in _directions(fresh, phi, psi, solved_psi, draws, seed):
-            found, numbers[arm] = _arm(parts / arm, world, eyes, vectors, test_phi, test, spots)
+            part = setting.folder / f"parts-{setting.seen}" / arm
+            found, numbers[arm] = _arm(part, world, eyes, vectors, test_phi, test, spots)
             arrays |= {f"{arm}.{name}": array for name, array in found.items() if arm == "sr" or name != "vectors"}
         about: dict[str, Any] = {"ridge": _ridge(phi, walk, test_phi, test)}
         successors = {"solved": test_solved} if fresh else {"solved": test_solved, "sr": test_psi}
         for name, rows in successors.items():
-            about[f"td.{name}"] = diagnosis.td_error(test_phi, rows, test, gamma)
-            about[f"mc.{name}"] = _mean(np.array([diagnosis.monte_carlo_r2(test_phi, rows, test, gamma)]))
+            about[f"td.{name}"] = measures.td_error(test_phi, rows, test, gamma)
+            about[f"mc.{name}"] = _mean(np.array([measures.monte_carlo_r2(test_phi, rows, test, gamma)]))
         if not fresh:
             about |= _slowness(arrays["sr.vectors"], test_phi, test_psi, test)
-            about["tracking"] = diagnosis.tracking(network, test, test.transitions, world.screen_size)
+            about["tracking"] = measures.tracking(network, test, test.transitions, world.screen_size)
             about["errors"] = metrics.prediction_errors(network, test, test.transitions, world.screen_size)
         numbers["untrained_network" if fresh else "network"] = about
     numbers["play"] = _play(world, seed, spots)
@@ -218,11 +208,11 @@ def _directions(fresh: bool, phi, psi, solved, draws: int, seed: int) -> Iterabl
     """(arm, its draws of directions, (F, 20) each); phi, psi, solved: φ, the network's ψ and the solved one of the walk."""
     name = "untrained" if fresh else "solved"
     yield name, [options.eigenpurposes_from_rows(solved, DIRECTIONS).vectors]
-    yield "untrained_pca" if fresh else "pca", [options.directions("pca", phi, psi, DIRECTIONS).vectors]
+    yield "untrained_pca" if fresh else "pca", [baselines.directions_of("pca", phi, psi, DIRECTIONS).vectors]
     if not fresh:
         yield "sr", [options.eigenpurposes_from_rows(psi, DIRECTIONS).vectors]
         seeds = [1000 * seed + draw for draw in range(draws)]
-        yield "random", [options.directions("random", phi, psi, DIRECTIONS, seed=s).vectors for s in seeds]
+        yield "random", [baselines.directions_of("random", phi, psi, DIRECTIONS, seed=s).vectors for s in seeds]
 
 
 def _arm(
@@ -238,27 +228,23 @@ def _arm(
             if not np.allclose(log["vectors"], vectors, atol=1e-4):
                 raise ValueError("of another network")
         except (OSError, ValueError):
-            did = options.follow(world, network, options.both_signs(vectors[:, :FOLLOWED]), STEPS)
-            log = {name: getattr(did, name) for name in ("positions", "rooms", "lives", "actions")}
+            tracks = options.follow_greedily(world, network, options.both_signs(vectors[:, :FOLLOWED]), STEPS)
+            log = {name: getattr(tracks, name) for name in ("positions", "rooms", "lives", "actions")}
             log["vectors"] = vectors.astype(np.float32)
             storage.save(here, log)
         log["r8"] = _place(phi @ log["vectors"], test.positions)
-        found = outcome(log, spots)
-        first = first or {"actions": log["actions"], "r8": log["r8"], "vectors": log["vectors"]} | found.arrays
-        for name, value in (found.numbers | {"r8": _mean(log["r8"])}).items():
+        did, numbers = outcome(log, spots)
+        first = first or {"actions": log["actions"], "r8": log["r8"], "vectors": log["vectors"]} | did
+        for name, value in (numbers | {"r8": _mean(log["r8"])}).items():
             told.setdefault(name, []).append(value)
     return first, told
 
 
-class Outcome(NamedTuple):
-    """What the options of one draw did: "ends" and "goes" of each, and the numbers of the module's list."""
+def outcome(log: Mapping[str, np.ndarray], spots: np.ndarray | None = None) -> tuple[Arrays, dict[str, float]]:
+    """What the options of one draw did: "ends" and "goes" of each, and the numbers of the module's list.
 
-    arrays: Arrays
-    numbers: dict[str, float]
-
-
-def outcome(log: Mapping[str, np.ndarray], spots: np.ndarray | None = None) -> Outcome:
-    """log: positions, rooms, lives of K options as `options.follow` notes them; spots: reachable places, (n, 2)."""
+    log: positions, rooms, lives of K options as in options.Trajectories; spots: reachable places, (n, 2).
+    """
     tracks = options.Trajectories(*(log.get(name, np.empty(0)) for name in options.Trajectories._fields))
     did = metrics.behaviour(tracks)
     goes = did["goes"] & metrics.unharmed(tracks)
@@ -268,16 +254,27 @@ def outcome(log: Mapping[str, np.ndarray], spots: np.ndarray | None = None) -> O
     numbers["deaths"] = int(did["deaths"].sum())
     if spots is not None:
         inside = ends[ends[:, 2] == tracks.rooms[0, 0], :2]
-        numbers["subgoals"] = len(subgoals.near(inside))
-        numbers["subgoals_null"] = subgoals.by_chance(spots, metrics.distinct_ends(inside))
-    return Outcome({"ends": did["ends"].astype(np.float32), "goes": goes}, numbers)
+        numbers["subgoals"] = len(measures.subgoals_near(inside))
+        numbers["subgoals_null"] = measures.by_chance(spots, metrics.distinct_ends(inside))
+    return {"ends": did["ends"].astype(np.float32), "goes": goes}, numbers
+
+
+def _reachable() -> np.ndarray:
+    """REACHABLE places of Montezuma's first room, (n, 2), found once."""
+    decisions, seed = 50_000, 0
+
+    def explore(_: Any) -> Found:
+        spots = measures.reachable(Emulator(GAMES[0]), decisions, np.random.default_rng(seed))
+        return {"spots": spots}, {"decisions": decisions, "seed": seed}
+
+    return task(explore, ("reachable",), WORK)[0]["spots"]
 
 
 def _play(world: Emulator, seed: int, spots) -> dict[str, list]:
     told: dict[str, list] = {}
     for draw in range(PLAY_DRAWS):
-        log = options.wander(world, 2 * FOLLOWED, STEPS, np.random.default_rng([seed, draw]))
-        for name, value in outcome(log._asdict(), spots).numbers.items():
+        log = baselines.wander(world, 2 * FOLLOWED, STEPS, np.random.default_rng([seed, draw]))
+        for name, value in outcome(log._asdict(), spots)[1].items():
             told.setdefault(name, []).append(value)
     return told
 
@@ -285,7 +282,7 @@ def _play(world: Emulator, seed: int, spots) -> dict[str, list]:
 def _slowness(vectors: np.ndarray, phi: np.ndarray, psi: np.ndarray, test: Dataset) -> dict[str, Any]:
     """Autocorrelations of e·φ and e·ψ at LAGS, means over directions."""
     return {
-        f"slow.{name}": [_mean(diagnosis.autocorrelation(rows @ vectors, test, lag)) for lag in LAGS]
+        f"slow.{name}": [_mean(measures.autocorrelation(rows @ vectors, test, lag)) for lag in LAGS]
         for name, rows in (("phi", phi), ("psi", psi))
     }
 
@@ -304,7 +301,7 @@ def _ridge(phi: np.ndarray, walk: Dataset, test_phi: np.ndarray, test: Dataset) 
     """The mean R² of the avatar's coordinates that vary; None where its places are not known."""
     if not all(np.isfinite(data.positions).all(axis=1).any() for data in (walk, test)):
         return None
-    return _mean(diagnosis.avatar_r2(phi, walk.positions, test_phi, test.positions))
+    return _mean(measures.avatar_r2(phi, walk.positions, test_phi, test.positions))
 
 
 # --- verdicts -------------------------------------------------------------------------------------------------------------
@@ -314,11 +311,9 @@ Results = Mapping[Setting, Mapping[str, Any]]
 
 def stored(results: Path = RESULTS) -> dict[Setting, dict[str, Any]]:
     """The numbers of every network that was measured so far."""
-    found = {}
-    for setting in SETTINGS:
-        if (Path(results) / f"{setting.name}.json").is_file():
-            found[setting] = storage.load(Path(results) / setting.name)[1]["numbers"]
-    return found
+    paths = {setting: results / name_of(setting) for setting in SETTINGS}
+    there = {setting: path for setting, path in paths.items() if path.with_name(f"{path.name}.json").is_file()}
+    return {setting: storage.load(path)[1]["numbers"] for setting, path in there.items()}
 
 
 def score(results: Results) -> list[Verdict]:

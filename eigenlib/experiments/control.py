@@ -1,8 +1,7 @@
 """The paper's control experiment at full scale (Fig. 4 and appendix; notebook 06), and the curves stored of it.
 
-Four settings × four SRs × six numbers of options, 24 SR runs × 100 runs of Q-learning each: minutes on two cores. Every
-finished combination is kept on disk, so an interrupted run goes on where it was. `data/reference/` holds the curves, and
-`eigenlib reference control` makes them anew.
+Four tasks × four SRs × six numbers of options, 24 SR runs × 100 runs of Q-learning each: minutes on two cores.
+`data/reference/` holds the curves, and `eigenlib experiment control` makes them anew.
 """
 
 from __future__ import annotations
@@ -10,9 +9,10 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import asdict, dataclass, fields
+from functools import lru_cache
 from itertools import product
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from scipy.special import stdtrit
@@ -21,6 +21,7 @@ from eigenlib import _require, storage
 from eigenlib.control import Duration, Place, optimal_return, q_learning, require_task
 from eigenlib.eigenoptions import Option, discover_eigenoptions
 from eigenlib.eigenpurposes import extract_eigenpurposes
+from eigenlib.experiments._tasks import Found, tasks
 from eigenlib.gridworld import GridWorld
 from eigenlib.paths import CACHE, REFERENCE
 from eigenlib.representation import learn_successor_representation, successor_representation
@@ -31,7 +32,7 @@ MEASURES = ("returns", "reached")  # the first axis of everything the experiment
 
 # Start and goal, (row, column) in four rooms. The paper shows its settings only as pictures. 1 is the 2017 paper's; 2 to 4 are
 # ours, chosen to differ in room and distance (20, 16, 11 and 8 steps).
-SETTINGS = (
+TASKS = (
     ((11, 1), (1, 11)),  # corner to corner, through two doors
     ((1, 1), (9, 9)),  # through two doors to the middle of a room
     ((11, 11), (8, 3)),  # through one door to the middle of a room
@@ -41,7 +42,10 @@ SETTINGS = (
 # The stored experiments by name: the paper's, and the same with the two-step options of the authors' 2017 code.
 STORED: dict[str, Duration] = {"control": None, "control_2017": "2017"}
 _ARRAYS = ("mean", "half", "area", "optimal")
-_MODULES = ("gridworld", "representation", "eigenpurposes", "eigenoptions", "control", "_kernels", "_control_kernels")
+_MODULES = (
+    *("gridworld", "representation", "eigenpurposes", "canonical", "eigenoptions", "options", "control"),
+    *("_compiled/stream", "_compiled/representation", "_compiled/control"),
+)
 _SEEDS = "SeedSequence((seed, r)) for SR run r; (seed, start, goal, its episodes or 0, count, r) for its Q-learning"
 
 
@@ -57,7 +61,7 @@ class ControlExperiment:
 
     world: str = "four_rooms"
     slip: float = 0.0
-    tasks: tuple[tuple[Place, Place], ...] = SETTINGS
+    tasks: tuple[tuple[Place, Place], ...] = TASKS
     representations: tuple[Representation, ...] = (100, 500, 1000, "exact")
     counts: tuple[int, ...] = (0, 4, 8, 32, 64, 128)
     sr_runs: int = 24
@@ -85,47 +89,70 @@ class Curves:
     optimal: np.ndarray
 
 
+class Setting(NamedTuple):
+    """One combination of an experiment: the number of its task, the SR (None with no options: it does not matter), a count."""
+
+    experiment: ControlExperiment
+    task: int
+    representation: Representation | None
+    options: int
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """All that its curves depend on, the code included."""
+        one = {"tasks": self.experiment.tasks[self.task], "representations": self.representation}
+        return asdict(self.experiment) | one | {"counts": self.options, "code": storage.code_of(*_MODULES)}
+
+    @property
+    def name(self) -> str:
+        text = json.dumps(self.parameters, sort_keys=True, default=lambda number: number.item())
+        digest = hashlib.sha256(text.encode()).hexdigest()[:12]
+        return f"setting{self.task + 1}-sr{self.representation or ''}-{self.options}-{digest}"
+
+
+def settings(experiment: ControlExperiment) -> list[Setting]:
+    """Every combination, one representation after the other, so that its options are discovered once."""
+    every = product([None, *experiment.representations], range(len(experiment.tasks)), experiment.counts)
+    # with no options the representation does not matter
+    return [Setting(experiment, task, sr, count) for sr, task, count in every if (sr is None) == (count == 0)]
+
+
+SETTINGS = settings(ControlExperiment())
+
+
+def run(setting: Setting) -> Found:
+    """The array "found" (2, sr_runs, episodes): the MEASURES, averaged over each SR run's runs of Q-learning."""
+    every = tuple(range(setting.experiment.sr_runs))
+    sets = _option_sets(setting.experiment, setting.representation, every)
+    found = [_curve(setting, options[: setting.options], r) for r, options in zip(every, sets, strict=True)]
+    return {"found": np.stack(found, axis=1)}, {"parameters": setting.parameters}
+
+
 def control_experiment(
     experiment: ControlExperiment | None = None, folder: Path | str | None = None, progress: bool = True
 ) -> Curves:
     """Run the experiment, the paper's if none is given (Fig. 4 and appendix; notebook 06).
 
-    folder: where each finished combination of task, representation and count is kept, so that a run which was
-        interrupted, by whatever means, goes on where it was. None keeps nothing.
-    With no options the representation does not matter: that combination is computed once and used for all of them.
+    folder: where each finished setting is kept, so that a run which was interrupted, by whatever means, goes on where it
+        was. None keeps nothing.
     """
-    from tqdm.auto import tqdm
-
     experiment = ControlExperiment() if experiment is None else experiment
-    world = _require_experiment(experiment)
+    _require_experiment(experiment)
     progress, folder = _require.flag(progress, "progress"), None if folder is None else _require.path(folder, "folder")
-    sr_runs = range(experiment.sr_runs)
+    return merged(tasks(run, settings(experiment), folder, progress))
+
+
+def merged(results: dict[Setting, Found]) -> Curves:
+    """The curves of one experiment from what was found in each of its settings."""
+    experiment = next(iter(results)).experiment
     shape = tuple(map(len, (experiment.tasks, experiment.representations, experiment.counts)))
-    samples = np.empty((2, *shape, len(sr_runs), experiment.episodes))
-    cells = [cell for cell in product(*map(range, shape)) if experiment.counts[cell[2]] or cell[1] == 0]
-    cells.sort(key=lambda cell: cell[1])  # one representation after the other: its options are discovered once
-    discovered: tuple[Representation | None, list[list[Option]]] = None, []
-    code = storage.code_of(*_MODULES)
-    with tqdm(total=len(cells) * len(sr_runs), unit=" SR runs", disable=not progress, smoothing=0.05) as bar:
-        for task, i, c in cells:
-            representation, count = experiment.representations[i], experiment.counts[c]
-            store = None if folder is None else _Cell(Path(folder), experiment, task, representation, count, code)
-            found = store.load() if store else None
-            if found is None:
-                if count and discovered[0] != representation:
-                    discovered = representation, _option_sets(experiment, world, representation, sr_runs)
-                found = np.empty((2, len(sr_runs), experiment.episodes))
-                for r in sr_runs:
-                    options = discovered[1][r][:count] if count else []
-                    found[:, r] = _curve(experiment, world, task, representation, options, r)
-                    bar.update()
-                if store:
-                    store.save(found)
-            else:
-                bar.update(len(sr_runs))
-            samples[:, task, i if count else slice(None), c] = found if count else found[:, None]
-    mean, n = samples.mean(axis=-2), len(sr_runs)
+    samples = np.empty((2, *shape, experiment.sr_runs, experiment.episodes))
+    for setting, (arrays, _) in results.items():
+        every = [setting.representation in (None, known) for known in experiment.representations]
+        samples[:, setting.task, every, experiment.counts.index(setting.options)] = arrays["found"][:, None]
+    mean, n = samples.mean(axis=-2), experiment.sr_runs
     error = samples.std(axis=-2, ddof=1) / np.sqrt(n) if n > 1 else np.full_like(mean, np.nan)
+    world = GridWorld.named(experiment.world, experiment.slip)
     optimal = [optimal_return(world, *task, experiment.gamma, experiment.steps) for task in experiment.tasks]
     half = stdtrit(max(n - 1, 1), 0.975) * error
     return Curves(
@@ -133,8 +160,19 @@ def control_experiment(
     )
 
 
-def _require_experiment(experiment: ControlExperiment) -> GridWorld:
-    """The world of an experiment that can be run, or a sentence about the first entry that cannot be."""
+def score(curves: Curves) -> dict[str, float]:
+    """By how much more often the goal is reached with options than without, over tasks, episodes and all runs."""
+    reached = curves.area[MEASURES.index("reached")].mean(axis=(0, -1))  # (representations, counts)
+    known, counts = curves.experiment.representations, curves.experiment.counts
+    return {
+        f"{count} options of the SR {'' if sr == 'exact' else 'after '}{sr}": float(reached[i, c] - reached[i, 0])
+        for (i, sr), (c, count) in product(enumerate(known), enumerate(counts))
+        if count
+    }
+
+
+def _require_experiment(experiment: ControlExperiment) -> None:
+    """An experiment that can be run, or a sentence about the first entry that cannot be."""
     _require.instance(experiment, "experiment", ControlExperiment)
     world = GridWorld.named(experiment.world, experiment.slip)
     for name in ("sr_runs", "runs", "episodes", "steps"):
@@ -161,14 +199,19 @@ def _require_experiment(experiment: ControlExperiment) -> GridWorld:
         _require.whole(experiment.option_duration, "option_duration", 1)
     elif experiment.option_duration is not None:
         _require.choice(experiment.option_duration, "option_duration", ("2017",))
-    return world
+
+
+def store(results: dict[Setting, Found]) -> None:
+    """Where `stored_curves` finds them."""
+    duration = next(iter(results)).experiment.option_duration
+    save_reference(merged(results), REFERENCE / next(name for name, known in STORED.items() if known == duration))
 
 
 def save_reference(curves: Curves, path: Path | str) -> None:
     """Write path.npz and, beside it, path.json: command, parameters, seeds, versions, code and checksum."""
     path = _require.path(path, "path")
-    name, duration = path.name, _require.instance(curves, "curves", Curves).experiment.option_duration
-    command = f"eigenlib reference {name}"
+    duration = _require.instance(curves, "curves", Curves).experiment.option_duration
+    command = f"eigenlib experiment {path.name}"
     if curves.experiment != ControlExperiment(option_duration=duration):
         command = "save_reference(control_experiment(ControlExperiment(…these parameters…)), path)"
     arrays = {name: getattr(curves, name) for name in _ARRAYS}
@@ -186,35 +229,13 @@ def load_reference(path: Path | str) -> Curves:
     experiment = ControlExperiment(**{name: _tuples(value) for name, value in parameters.items()})
     _require_experiment(experiment)
     axes = (2, len(experiment.tasks), len(experiment.representations), len(experiment.counts))
-    shapes = {
-        "mean": (*axes, experiment.episodes),
-        "half": (*axes, experiment.episodes),
-        "area": (*axes, experiment.sr_runs),
-    }
-    for array, shape in (shapes | {"optimal": axes[1:2]}).items():
+    curve, area = (*axes, experiment.episodes), (*axes, experiment.sr_runs)
+    for array, shape in {"mean": curve, "half": curve, "area": area, "optimal": axes[1:2]}.items():
         if arrays[array].shape != shape:
             raise ValueError(
                 f"{array} in {Path(path).name} has shape {arrays[array].shape} instead of {shape}: fetch it again."
             )
     return Curves(experiment, **{name: arrays[name] for name in _ARRAYS})
-
-
-def check_reference(path: Path | str, cells: int = 12) -> float:
-    """Compute a part of a stored experiment again; returns by how much it differs at most, 0 if code and data agree.
-
-    cells: how many combinations, spread over all of them; of each, one SR run with all its runs of Q-learning.
-    """
-    cells, curves = _require.whole(cells, "cells", 1, 10**6), load_reference(path)
-    experiment, shape = curves.experiment, curves.area.shape[1:]
-    world, worst = GridWorld.named(experiment.world, experiment.slip), 0.0
-    every = np.prod(shape[:3])
-    for number in np.unique(np.linspace(0, every - 1, cells).astype(int)):
-        task, i, c = (int(at) for at in np.unravel_index(number, shape[:3]))
-        representation, count, r = experiment.representations[i], experiment.counts[c], int(number) % shape[3]
-        sets = _option_sets(experiment, world, representation, [r]) if count else [[]]
-        again = _curve(experiment, world, task, representation, sets[0][:count], r).mean(axis=-1)
-        worst = max(worst, float(np.abs(again - curves.area[:, task, i, c, r]).max()))
-    return worst
 
 
 def stored_curves(name: str = "control", regenerate: bool = False, progress: bool = True) -> Curves:
@@ -223,66 +244,42 @@ def stored_curves(name: str = "control", regenerate: bool = False, progress: boo
     if not isinstance(name, str) or name not in STORED:
         raise ValueError(f"There is no stored experiment {name!r}; there are {', '.join(STORED)}.")
     if regenerate:
-        experiment = ControlExperiment(option_duration=STORED[name])
-        save_reference(control_experiment(experiment, CACHE / "control", progress), REFERENCE / name)
+        wanted = settings(ControlExperiment(option_duration=STORED[name]))
+        store(tasks(run, wanted, CACHE / "experiments" / name, progress))
     return load_reference(REFERENCE / name)
 
 
-def _option_sets(experiment: ControlExperiment, world: GridWorld, representation, sr_runs) -> list[list[Option]]:
+def stored() -> Curves:
+    return stored_curves("control")
+
+
+@lru_cache(maxsize=1)
+def _option_sets(
+    e: ControlExperiment, representation: Representation | None, sr_runs: tuple[int, ...]
+) -> list[list[Option]]:
     """For each SR run as many options as any count needs; the exact SR has the same in all."""
-    most, gamma = max(experiment.counts), experiment.gamma
+    world, most = GridWorld.named(e.world, e.slip), max(e.counts)
+    if representation is None:
+        return [[]] * len(sr_runs)
     if representation == "exact":
-        psi = successor_representation(world.transition_matrix(), gamma)
-        return [discover_eigenoptions(world, extract_eigenpurposes(psi), most, gamma=gamma)] * len(sr_runs)
-    seeds = [_seed(experiment.seed, r) for r in sr_runs]
-    learned = learn_successor_representation(
-        world, representation, experiment.steps, experiment.step_size, gamma, seeds=seeds
-    )
-    return [discover_eigenoptions(world, extract_eigenpurposes(psi), most, gamma=gamma) for psi in learned]
+        psi = successor_representation(world.transition_matrix(), e.gamma)
+        return [discover_eigenoptions(world, extract_eigenpurposes(psi), most, gamma=e.gamma)] * len(sr_runs)
+    seeds = [_seed(e.seed, r) for r in sr_runs]
+    learned = learn_successor_representation(world, representation, e.steps, e.step_size, e.gamma, seeds=seeds)
+    return [discover_eigenoptions(world, extract_eigenpurposes(psi), most, gamma=e.gamma) for psi in learned]
 
 
-def _curve(experiment: ControlExperiment, world: GridWorld, task: int, representation, options, r: int) -> np.ndarray:
+def _curve(setting: Setting, options: list[Option], r: int) -> np.ndarray:
     """(2, episodes) the measures, averaged over one SR run's runs of Q-learning."""
-    start, goal = require_task(world, *experiment.tasks[task])
-    kind = 0 if representation == "exact" or not options else representation
+    e, known = setting.experiment, setting.representation
+    world = GridWorld.named(e.world, e.slip)
+    start, goal = require_task(world, *e.tasks[setting.task])
     # From what a run is, not from its place in the grid: a smaller experiment is a part of the larger one.
-    seed = _seed(experiment.seed, start, goal, kind, len(options), r)
-    learned = q_learning(
-        world,
-        options,
-        start,
-        goal,
-        experiment.episodes,
-        experiment.runs,
-        experiment.step_size,
-        experiment.gamma,
-        experiment.steps,
-        seed,
-        experiment.option_duration,
-    )
+    kind = 0 if known == "exact" or not options else int(known or 0)
+    seed = _seed(e.seed, start, goal, kind, len(options), r)
+    ways = (e.episodes, e.runs, e.step_size, e.gamma, e.steps, seed, e.option_duration)
+    learned = q_learning(world, options, start, goal, *ways)
     return np.stack([learned.returns.mean(axis=0), learned.reached.mean(axis=0)])
-
-
-class _Cell:
-    """One combination's (2, sr_runs, episodes), named by all that it depends on, the code included."""
-
-    def __init__(self, folder: Path, experiment: ControlExperiment, task: int, representation, count: int, code):
-        self.parameters = asdict(experiment) | {"tasks": experiment.tasks[task], "counts": count, "code": code}
-        self.parameters["representations"] = representation if count else None
-        digest = hashlib.sha256(
-            json.dumps(self.parameters, sort_keys=True, default=lambda number: number.item()).encode()
-        ).hexdigest()[:12]
-        self.path = folder / f"setting{task + 1}-sr{representation if count else ''}-{count}-{digest}"
-
-    def load(self) -> np.ndarray | None:
-        """The array, or None if it is not there or not whole."""
-        try:
-            return storage.load(self.path)[0]["found"]
-        except (OSError, ValueError, KeyError):
-            return None
-
-    def save(self, found: np.ndarray) -> None:
-        storage.save(self.path, {"found": found}, parameters=self.parameters)
 
 
 def _tuples(value):

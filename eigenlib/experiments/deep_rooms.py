@@ -4,8 +4,7 @@ The network never learns that there are S states. We do, so all that it learned 
 features Φ and its ψ are two (S, F) tables, ψ should be (I − γT)⁻¹Φ, and a direction e in feature space is a potential
 Φe or ψe over the states, on which options and diffusion times follow as in notebooks 04 and 05.
 
-`data/reference/deep_rooms` holds Φ and ψ of the runs below; `eigenlib reference deep_rooms` makes them anew, and goes on
-where it was stopped.
+`data/reference/deep_rooms` holds Φ and ψ of the runs below; `eigenlib experiment deep_rooms` makes them anew.
 """
 
 from __future__ import annotations
@@ -20,22 +19,16 @@ from scipy.linalg import orth
 from torch import nn
 
 from eigenlib import _require, storage
+from eigenlib.atari.batches import FeatureBatches, FrameBatches, image_statistics
 from eigenlib.atari.dataset import Dataset, collect
-from eigenlib.atari.learning import (
-    LOSSES,
-    FeatureBatches,
-    FrameBatches,
-    Learner,
-    Objective,
-    Refinement,
-    choose_trained,
-    image_statistics,
-    successor_loss,
-)
+from eigenlib.atari.learning import LOSSES, Learner, Objective, Refinement, choose_trained, successor_loss
 from eigenlib.atari.network import DeepSR, Sizes, require_sizes
+from eigenlib.atari.options import features_and_rows
 from eigenlib.atari.pixels import PixelMaze
 from eigenlib.atari.training import Config, Run, export_weights, load_network, train
-from eigenlib.eigenpurposes import Eigenpurposes, fix_signs
+from eigenlib.canonical import fix_signs
+from eigenlib.eigenpurposes import Eigenpurposes
+from eigenlib.experiments._tasks import Arrays, Found, name_of
 from eigenlib.gridworld import GridWorld
 from eigenlib.paths import CACHE, PRETRAINED, REFERENCE
 from eigenlib.representation import successor_representation
@@ -50,6 +43,8 @@ GAMMAS = (0.5, 0.9, 0.97, 0.99)
 SEEDS = range(5)
 NAME, NO_STOP = "deep_rooms", "no stop"
 Key = tuple[str, float, int]  # width, γ, seed
+# A width, or NO_STOP, and a seed: one network. With seed 0 its φ serves every γ, as the SR's gradient never reaches it.
+SETTINGS = [*((width, 0) for width in WIDTHS), *(("16 / 256", seed) for seed in SEEDS[1:]), (NO_STOP, 0)]
 
 
 class Learned(NamedTuple):
@@ -63,10 +58,8 @@ class Learned(NamedTuple):
 def learned(network: DeepSR, maze: PixelMaze) -> Learned:
     """φ and ψ of all states of a drawn maze."""
     _require.instance(network, "network", DeepSR)
-    _require.instance(maze, "maze", PixelMaze)
-    with torch.inference_mode():
-        phi = network.phi(torch.from_numpy(np.array(maze.frames)).to(network.mean.device))
-        return Learned(phi.cpu().numpy().astype(float), network.psi(phi).cpu().numpy().astype(float))
+    phi, psi = features_and_rows(network, _require.instance(maze, "maze", PixelMaze).frames)
+    return Learned(phi.astype(float), psi.astype(float))
 
 
 def centred(values: np.ndarray) -> np.ndarray:
@@ -149,13 +142,7 @@ class AsWritten(nn.Module):
 
 
 def watch_features(
-    data: Dataset,
-    losses: str,
-    stop_gradient: bool,
-    updates: int,
-    sizes: Sizes,
-    gamma: float,
-    as_written: bool = False,
+    data: Dataset, losses: str, stop_gradient: bool, updates: int, sizes: Sizes, gamma: float, as_written: bool = False
 ) -> dict[str, list[float]]:
     """Train for some updates; after each, L_SR and the spread of φ over a fixed batch of frames (notebook 08's collapse)."""
     _require.instance(data, "data", Dataset)
@@ -184,32 +171,39 @@ def watch_features(
 # --- the stored runs ----------------------------------------------------------------------------------------------------
 
 
-def make_reference() -> None:
-    """Train every run and store what it made of the 104 frames; minutes each, and a stopped one goes on."""
-    maze = PixelMaze(GridWorld.named("four_rooms"))
-    tables: dict[Key, Learned] = {}
-    for width, seed in [(width, 0) for width in WIDTHS] + [("16 / 256", seed) for seed in SEEDS[1:]]:
-        run, data = _trained(replace(CONFIG, sizes=WIDTHS[width], seed=seed), f"{width.replace(' / ', '-')}-{seed}")
-        tables[width, GAMMA, seed] = _table(run, maze)
-        if (width, seed) == ("16 / 256", 0):
-            shipped = run
-        for gamma in GAMMAS if seed == 0 else ():
-            if gamma != GAMMA:  # φ is the same for every γ, because the SR's gradient never reaches it
-                tables[width, gamma, 0] = _table(_other_gamma(run, data, gamma), maze)
-    run, _ = _trained(replace(CONFIG, stop_gradient=False), "no-stop")
-    tables[NO_STOP, GAMMA, 0] = _table(run, maze)
-    arrays = {f"{name}|{width}|{gamma}|{seed}": getattr(found, name).astype(np.float16)
-              for (width, gamma, seed), found in tables.items() for name in ("phi", "psi")}  # fmt: skip
-    losses = {f"{width}|{gamma}|{seed}": found.reconstruction for (width, gamma, seed), found in tables.items()}
-    export_weights(shipped, PRETRAINED / "four_rooms")  # now that all is there, so that both belong together
-    storage.save(
-        REFERENCE / NAME,
-        arrays,
-        command=f"eigenlib reference {NAME}",
-        samples=SAMPLES,
-        config=asdict(CONFIG),
-        losses=losses,
-    )
+def run(setting: tuple[str, int]) -> Found:
+    """Of one network the tables "phi|γ" and "psi|γ", (S, F), and the last loss L_RE; minutes, and a stopped one goes on."""
+    width, seed = setting
+    maze, (found, data) = PixelMaze(GridWorld.named("four_rooms")), _trained(setting)
+    networks = {GAMMA: found.network}
+    if seed == 0 and width in WIDTHS:
+        networks |= {gamma: _other_gamma(found, data, gamma) for gamma in GAMMAS if gamma != GAMMA}
+    arrays: Arrays = {}
+    for gamma, network in networks.items():
+        phi, psi, _ = learned(network, maze)
+        arrays |= {f"phi|{gamma}": phi.astype(np.float16), f"psi|{gamma}": psi.astype(np.float16)}
+    joint = found.history["reconstruction"]
+    return arrays, {"reconstruction": float(joint[np.isfinite(joint)][-1])}
+
+
+def store(results: dict[tuple[str, int], Found]) -> None:
+    """Φ and ψ of all networks in one file, and the weights of one of them: now that all is there, both belong together."""
+    arrays: Arrays = {}
+    losses: dict[str, float] = {}
+    for (width, seed), (found, about) in results.items():
+        for key, array in found.items():
+            table, gamma = key.split("|")
+            arrays[f"{table}|{width}|{gamma}|{seed}"] = array
+            losses[f"{width}|{gamma}|{seed}"] = about["reconstruction"]
+    export_weights(_trained(("16 / 256", 0))[0], PRETRAINED / "four_rooms")
+    about = {"samples": SAMPLES, "config": asdict(CONFIG), "losses": losses}
+    storage.save(REFERENCE / NAME, arrays, command=f"eigenlib experiment {NAME}", **about)
+
+
+def score(results: dict[Key, Learned]) -> dict[str, float]:
+    """How far each ψ is from the SR of its features."""
+    T = GridWorld.named("four_rooms").transition_matrix()
+    return {f"{width}, γ {g}, seed {n}": successor_error(run, T, g) for (width, g, n), run in results.items()}
 
 
 @cache
@@ -224,6 +218,9 @@ def stored_runs() -> dict[Key, Learned]:
     return found
 
 
+stored = stored_runs
+
+
 def stored_about() -> dict[str, Any]:
     """How the stored runs were made."""
     return storage.load(REFERENCE / NAME)[1]
@@ -234,17 +231,16 @@ def stored_network() -> DeepSR:
     return load_network(PRETRAINED / "four_rooms")
 
 
-def _trained(config: Config, name: str) -> tuple[Run, Dataset]:
-    data = four_rooms_dataset(config.seed)
+def _trained(setting: tuple[str, int]) -> tuple[Run, Dataset]:
+    """A network and its own copy of the data, in folders that no other setting uses."""
+    (width, seed), name = setting, name_of(setting)
+    maze = PixelMaze(GridWorld.named("four_rooms"), seed=seed)
+    data = collect(maze, SAMPLES, CACHE / NAME / f"data-{name}", seed=seed, progress=False)
+    config = replace(CONFIG, sizes=WIDTHS.get(width, CONFIG.sizes), seed=seed, stop_gradient=width != NO_STOP)
     return train(data, config, CACHE / NAME / name, threads=1), data
 
 
-def _table(run: Run, maze: PixelMaze) -> Learned:
-    joint = run.history["reconstruction"]
-    return learned(run.network, maze)._replace(reconstruction=float(joint[np.isfinite(joint)][-1]))
-
-
-def _other_gamma(run: Run, data: Dataset, gamma: float) -> Run:
+def _other_gamma(run: Run, data: Dataset, gamma: float) -> DeepSR:
     """The same φ with a new SR estimator for another γ: the refinement of `train`, from the start."""
     network, target = (DeepSR(data.n_actions, run.network.sizes, seed=run.config.seed) for _ in range(2))
     for name, weights in run.network.state_dict().items():
@@ -260,4 +256,4 @@ def _other_gamma(run: Run, data: Dataset, gamma: float) -> Run:
         if update % run.config.refine_target_period == 0:
             learner.renew_target()
         learner.update(*batches(rng.choice(data.transitions, size, replace=False)))
-    return replace(run, network=network.eval())
+    return network.eval()

@@ -29,6 +29,12 @@ class Verdict(NamedTuple):
     margin: float | None = None
     note: str = ""
 
+    def __str__(self) -> str:
+        measured = (
+            "" if self.value is None else f", {self.value:.2f} [{self.low:.2f}, {self.high:.2f}], margin {self.margin}"
+        )
+        return f"{self.claim:12} {self.part or 'as a whole'}: {self.verdict}{measured}{self.note and f' ({self.note})'}"
+
 
 def combined(verdicts: list[str]) -> str:
     """The verdict of a claim from those of its parts."""

@@ -30,13 +30,13 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
-from scipy.sparse.linalg import splu
 from tqdm import tqdm
 
 from eigenlib import _require
-from eigenlib._require import require_positive, require_seed
-from eigenlib.diffusion import Cost, DiffusionWarning, require_cost
-from eigenlib.eigenoptions import Option, require_options
+from eigenlib._require import Matrix
+from eigenlib.diffusion import Cost, DiffusionWarning, require_conventions
+from eigenlib.large.factors import Solve, factorised
+from eigenlib.options import Option, require_options
 from eigenlib.worlds import World, require_world
 
 ILL_CONDITIONED = 1e10  # from here on fewer than five digits are right
@@ -77,27 +77,22 @@ def sampled_diffusion_time(
     Every state must be reachable from every other: where a one-way door shuts for good, the mean is infinite anyway.
     """
     require_world(world)
-    cost, interrupt = require_cost(cost), _require.flag(interrupt, "interrupt")
+    cost, interrupt = require_conventions(world, cost, interrupt)
     progress = _require.flag(progress, "progress")
-    if world.n_states < 2:
-        raise ValueError(
-            "The diffusion time is a mean over pairs of distinct states, but this world has one state only."
-        )
     edges = world.transition_matrix(sparse_result=True)
     if connected_components(edges, directed=True, connection="strong", return_labels=False) > 1:
         raise ValueError(
             "In this world some states cannot be reached from others (a door shuts for good, or something ends), so some "
-            "times are infinite: up to some thousand states "
-            "diffusion_time tells which and gives the median of all pairs."
+            "times are infinite: up to some thousand states diffusion_time tells which and gives the median of all pairs."
         )
-    random = np.random.default_rng(require_seed(rng))
+    random = np.random.default_rng(_require.seed_from(rng))
     chosen = _require_goals(world, goals, random)
     P, node, price = _layers(world, edges, options, cost)
     values = np.empty((len(chosen), min(world.n_states - 1, _QUANTILES)))
     means = np.empty(len(chosen))
     with tqdm(total=len(chosen), desc="factorise", unit=" goals", disable=not progress) as bar:
         r = _frequent(P, world.n_states)
-        times_to, condition = _factorised(P, price, r)
+        times_to, condition = _solver(P, price, r)
         bar.set_description("solve")
         for i, g in enumerate(chosen):
             h = np.delete(times_to(np.unique(node[:, g]) if interrupt else np.array([g]))[: world.n_states], g)
@@ -115,7 +110,7 @@ def sampled_diffusion_time(
     return _estimate(chosen, means, values, world.n_states, condition, random)
 
 
-def _layers(world: World, edges, options, cost: str):
+def _layers(world: World, edges: Matrix, options: Sequence[Option], cost: str) -> tuple[Matrix, np.ndarray, np.ndarray]:
     """P, (N, N) over all nodes; node, (1 + K, S) the number of each, that of s where an option has ended; price, (N,)."""
     policies, starts = require_options(world, options)
     n_states, running = world.n_states, policies >= 0
@@ -137,7 +132,7 @@ def _layers(world: World, edges, options, cost: str):
     return sparse.csr_matrix((data, (rows, columns)), shape=(size, size)), node, price
 
 
-def _frequent(P, n_states: int) -> int:
+def _frequent(P: Matrix, n_states: int) -> int:
     """The state in which the walk is most often, after a while, from anywhere."""
     mass, forwards = np.where(np.arange(P.shape[0]) < n_states, 1.0, 0.0), sparse.csr_matrix(P.T)
     for _ in range(_SPREAD if P.shape[0] > n_states else 0):
@@ -145,23 +140,16 @@ def _frequent(P, n_states: int) -> int:
     return int(np.argmax(mass[:n_states]))
 
 
-def _factorised(P, price: np.ndarray, r: int):
+def _solver(P: Matrix, price: np.ndarray, r: int) -> tuple[Solve, float]:
     """The function that gives the times from all nodes to a goal of some nodes, and the condition number."""
     size = P.shape[0]
     others = np.delete(np.arange(size), r)
     B = sparse.csc_matrix(sparse.eye_array(size) - P)[others][:, others]
-    try:
-        factors = splu(
-            sparse.csc_matrix(B), permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True}
-        )
-    except (MemoryError, SystemError) as problem:  # SystemError is how SuperLU says that memory ran out
-        raise MemoryError(
-            f"The factors of the walk's {size} nodes do not fit into memory: use fewer options."
-        ) from problem
+    inverse = factorised(B, f"The factors of the walk's {size} nodes do not fit into memory: use fewer options.")
     leave = P[[r]].toarray().ravel()
 
     def solve(costs: np.ndarray) -> np.ndarray:
-        return np.insert(factors.solve(np.delete(costs, r)), r, 0.0)
+        return np.insert(inverse(np.delete(costs, r)), r, 0.0)
 
     y, longest = solve(price), np.abs(solve(np.ones(size))).max()  # negative ones are noise, of that size
     if longest > HOPELESS:
@@ -186,14 +174,16 @@ def _factorised(P, price: np.ndarray, r: int):
         missed = np.maximum(1 - z.T @ escape, 0.0)  # the chance to reach r first
         missed[inner] = 0.0
         with np.errstate(invalid="ignore"):
-            h = y - z.T @ owed + np.where(missed > 0, k * missed, 0.0)
+            h: np.ndarray = y - z.T @ owed + np.where(missed > 0, k * missed, 0.0)
         h[goal] = 0.0
         return h
 
     return times_to, float(longest)
 
 
-def _estimate(goals, means, values, n_states: int, condition: float, rng) -> SampledDiffusionTime:
+def _estimate(
+    goals: np.ndarray, means: np.ndarray, values: np.ndarray, n_states: int, condition: float, rng: np.random.Generator
+) -> SampledDiffusionTime:
     """Means and medians of the sample, and how they vary when goals are drawn from it again."""
     mean, median = float(means.mean()), float(np.median(values))
     shrink = np.sqrt(1 - len(goals) / n_states)  # of a finite world less is unknown the more of it was a goal
@@ -217,9 +207,9 @@ def _estimate(goals, means, values, n_states: int, condition: float, rng) -> Sam
     return SampledDiffusionTime(mean, intervals[0], median, intervals[1], np.asarray(goals), means, condition)
 
 
-def _require_goals(world: World, goals, rng) -> np.ndarray:
+def _require_goals(world: World, goals: int | Sequence[int], rng: np.random.Generator) -> np.ndarray:
     if not isinstance(goals, Iterable) or isinstance(goals, str | bytes) or getattr(goals, "ndim", 1) == 0:
-        count = require_positive(goals, "goals")
+        count = _require.whole(goals, "goals", 1)
         if count > world.n_states:
             raise ValueError(f"{count} goals were asked for, but this world has {world.n_states} states only.")
         return rng.choice(world.n_states, size=count, replace=False)

@@ -23,8 +23,11 @@ import warnings
 
 import numpy as np
 from scipy import linalg, sparse
-from scipy.sparse.linalg import ArpackError, LinearOperator, eigs, eigsh, splu
+from scipy.sparse.linalg import ArpackError, LinearOperator, eigs, eigsh
 from tqdm import tqdm
+
+from eigenlib._require import Matrix
+from eigenlib.large.factors import Solve, factorised
 
 # Vectors beyond those asked for: they make ARPACK converge faster, and repeated eigenvalues rarely incomplete.
 SPARE = 6
@@ -37,7 +40,9 @@ class SpectrumWarning(UserWarning):
     """Eigenvectors that are right, of which one cannot be sure that they are the first."""
 
 
-def leading_eigenpairs(matrix, count: int, gamma: float = 0.0, progress: bool = False):
+def leading_eigenpairs(
+    matrix: Matrix, count: int, gamma: float = 0.0, progress: bool = False
+) -> tuple[np.ndarray, np.ndarray]:
     """The leading eigenpairs, values (k,) and vectors (S, k), k ≥ count: all that share the last one's value come with it.
 
     matrix: (S, S) sparse, no negative entry off the diagonal.  gamma: 0 orders by the real part of μ, else by that of the
@@ -60,20 +65,20 @@ def rank(values: np.ndarray, gamma: float) -> np.ndarray:
     return values.real if gamma == 0 else (1 / (1 - gamma * values)).real
 
 
-def is_symmetric(M) -> bool:
-    return abs(M - M.T).max() <= 1e-12 * abs(M).max()
+def is_symmetric(M: Matrix) -> bool:
+    return bool(abs(M - M.T).max() <= 1e-12 * abs(M).max())
 
 
-def has_a_known_end(M) -> bool:
+def has_a_known_end(M: Matrix) -> bool:
     """Whether M has no negative entry off the diagonal."""
-    return M.data.min(initial=0.0) >= 0 or (M - sparse.diags_array(M.diagonal())).min() >= 0
+    return bool(M.data.min(initial=0.0) >= 0 or (M - sparse.diags_array(M.diagonal())).min() >= 0)
 
 
-def _shift_and_invert(M, symmetric: bool, count: int, gamma: float, bar) -> np.ndarray:
+def _shift_and_invert(M: Matrix, symmetric: bool, count: int, gamma: float, bar: tqdm) -> np.ndarray:
     """(S, k) orthonormal basis of an invariant space that holds the leading eigenvectors."""
     n, rng = M.shape[0], np.random.default_rng(0)
     sigma = _shift(M, bar)
-    solve = _factorised(M, sigma, bar)
+    solve = _inverse(M, sigma, bar)
     tilt = abs(M - M.T).sum(axis=0).max() / 2  # |Im μ| of every eigenvalue μ is at most this
     disc = M.diagonal().min(), sigma  # a point, and how far to the right the disc around it reaches that holds all
     basis, batch = np.empty((n, 0)), count + SPARE
@@ -116,7 +121,7 @@ def _best_elsewhere(radius: float, sigma: float, tilt: float, disc: tuple[float,
     return float((u / (u**2 + (gamma * y) ** 2)).max())
 
 
-def _shift(M, bar) -> float:
+def _shift(M: Matrix, bar: tqdm) -> float:
     """A number above the spectrum of M by no more than the spacing of its leading eigenvalues, or nearly."""
     n, x = M.shape[0], np.ones(M.shape[0])
     margin = 1e-3 / n * abs(M).max()
@@ -125,50 +130,52 @@ def _shift(M, bar) -> float:
         sigma = ratios.max() + margin
         if ratios.max() - ratios.min() <= margin:
             break
-        solve = _factorised(M, sigma, bar)
+        solve = _inverse(M, sigma, bar)
         for _ in range(_SWEEPS):
             x = solve(x)
             x /= x.max()
     return float(sigma)
 
 
-def _factorised(M, sigma: float, bar):
+def _inverse(M: Matrix, sigma: float, bar: tqdm) -> Solve:
     """The function b ↦ (σI − M)⁻¹ b."""
     bar.set_description("factorise")
-    A = sparse.csc_matrix(sigma * sparse.eye_array(M.shape[0]) - M)
-    try:
-        factors = splu(A, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
-    except (MemoryError, SystemError) as problem:  # SystemError is how SuperLU says that memory ran out
-        raise MemoryError(
-            f"The factors of a matrix of {M.shape[0]} states do not fit into memory: use a smaller world "
-            "or one with more walls."
-        ) from problem
+    inverse = factorised(
+        sigma * sparse.eye_array(M.shape[0]) - M,
+        f"The factors of a matrix of {M.shape[0]} states do not fit into memory: use a smaller world "
+        "or one with more walls.",
+    )
 
     def solve(b: np.ndarray) -> np.ndarray:
         bar.update()
-        return factors.solve(b)
+        return inverse(b)
 
     return solve
 
 
-def _arpack(solve, basis: np.ndarray, symmetric: bool, count: int, rng, tol: float):
+def _arpack(
+    solve: Solve, basis: np.ndarray, symmetric: bool, count: int, rng: np.random.Generator, tol: float
+) -> tuple[np.ndarray, np.ndarray]:
     """The largest eigenpairs of the inverse where `basis` is projected out."""
     n = basis.shape[0]
 
     def outside(b: np.ndarray) -> np.ndarray:
-        return b - basis @ (basis.T @ b)
+        rest: np.ndarray = b - basis @ (basis.T @ b)
+        return rest
 
     operator = LinearOperator((n, n), matvec=lambda b: outside(solve(b)), dtype=float)
-    start = outside(rng.standard_normal(n))
+    start = outside(rng.standard_normal((n,)))
     try:
         if symmetric:
-            return eigsh(operator, count, which="LA", v0=start, tol=tol, maxiter=1000)
-        return eigs(operator, count, which="LM", v0=start, tol=tol, maxiter=1000)
+            values, vectors = eigsh(operator, count, which="LA", v0=start, tol=tol, maxiter=1000)
+        else:
+            values, vectors = eigs(operator, count, which="LM", v0=start, tol=tol, maxiter=1000)
     except ArpackError as problem:
         raise RuntimeError(
             f"The eigenvectors did not converge ({problem}): ask for a few more or fewer of them, so that no cluster of "
             "eigenvalues is cut, or, up to some thousand states, use method='dense'."
         ) from problem
+    return values, vectors
 
 
 def _orthonormal(basis: np.ndarray, vectors: np.ndarray) -> np.ndarray:

@@ -2,8 +2,7 @@
 
 One look for the whole course: signed quantities on a zero-centred red–blue map, counts on a sequential one, walls in a grey
 that is in neither, one colour a method. `show` puts a figure into a notebook with alt text, for readers who listen and
-for the report. Artists with the id LIVE are the ones that can be
-moved afterwards (`live`); everything else in a figure stays put.
+for the report. Artists with the id LIVE can be moved afterwards (`explorers`); everything else in a figure stays put.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ from collections.abc import Mapping
 
 import matplotlib
 import numpy as np
-from IPython.display import display
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import PatchCollection, PolyCollection
@@ -24,6 +22,7 @@ from matplotlib.patches import Rectangle
 from matplotlib.quiver import Quiver
 
 from eigenlib import _require
+from eigenlib._extras import needed
 from eigenlib.eigenoptions import Option
 from eigenlib.gridworld import MOVES, GridWorld
 from eigenlib.worlds import World
@@ -77,7 +76,7 @@ def show(fig: Figure, alt: str) -> None:
     if len(_require.text(alt, "alt").split()) < 4:
         raise ValueError(f"Alt text should say in a sentence what the figure shows; got {alt!r}.")
     width = int(fig.get_size_inches()[0] * 92)
-    display(
+    needed("IPython.display", "course").display(
         {"image/png": png(fig), "text/plain": f"Figure: {alt}"},
         metadata={"image/png": {"alt": alt, "width": width}},
         raw=True,

@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 
 from eigenlib import _require
-from eigenlib.atari.discovery import KINDS
-from eigenlib.atari.metrics import CELL, distinct_ends, places
+from eigenlib.atari.baselines import KINDS
+from eigenlib.atari.metrics import CELL, distinct_ends
 
 # Okabe and Ito's colours, which colour-blind readers can tell apart; black and yellow are left out, as they vanish on screens.
 COLOURS = ("#d55e00", "#0072b2", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#7b3294", "#8c510a")
@@ -40,24 +40,20 @@ def summary_table(about: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def telling_options(ends: np.ndarray, goes: np.ndarray, most: int = len(COLOURS)) -> list[int]:
+def _telling_options(ends: np.ndarray, goes: np.ndarray) -> list[int]:
     """Numbers of the first options that go somewhere and stay, each elsewhere than those before it."""
     chosen: list[int] = []
-    goes = _require.truths(goes, "goes", ("K",))
-    ends, most = _require.numbers(ends, "ends", (len(goes), 3), finite=False), _require.whole(most, "most", 0, 10**6)
     for option in np.flatnonzero(goes).tolist():
-        if len(chosen) < most and distinct_ends(ends[[*chosen, option]]) > len(chosen):
+        if len(chosen) < len(COLOURS) and distinct_ends(ends[[*chosen, option]]) > len(chosen):
             chosen.append(option)
     return chosen
 
 
-def density(screen: np.ndarray, positions: np.ndarray) -> np.ndarray:
+def _density(screen: np.ndarray, positions: np.ndarray) -> np.ndarray:
     """Options as stains on a faded screen, one colour each and darker where it was more often: (H, W, 3) float.
 
     screen: (H, W, 3) uint8; positions: (K, T+1, 2), K at most as many as COLOURS.
     """
-    screen = _require.wholes(screen, "screen", ("H", "W", 3), 0, 255)
-    positions = places(positions, ("K", "T+1", 2), empty=True)
     picture = 1 - 0.35 * (1 - screen.astype(float).mean(axis=2, keepdims=True).repeat(3, axis=2) / 255)
     height, width = screen.shape[:2]
     for track, colour in zip(positions, COLOURS, strict=False):
@@ -78,11 +74,11 @@ def draw_options(ax: Axes, screen: np.ndarray, arrays: Mapping[str, np.ndarray])
     _require.instance(ax, "ax", Axes)
     screen = _require.wholes(screen, "screen", ("H", "W", 3), 0, 255)
     arrays = _require_arrays(arrays, "arrays")
-    chosen = telling_options(arrays["ends"], arrays["goes"])
+    chosen = _telling_options(arrays["ends"], arrays["goes"])
     here = arrays["rooms"][chosen] == arrays["rooms"][:1, :1]  # other rooms are not on this screen
     tracks = np.where(here[:, :, None], arrays["positions"][chosen], np.nan)
     # An ALE pixel is wider than high: the screen of 160 × 210 was shown as 4 : 3.
-    ax.imshow(density(screen, tracks), aspect=0.75 * screen.shape[1] / screen.shape[0])
+    ax.imshow(_density(screen, tracks), aspect=0.75 * screen.shape[1] / screen.shape[0])
     taken: list[np.ndarray] = []
     for option, colour in zip(chosen, COLOURS, strict=False):
         x, y, room = arrays["ends"][option]

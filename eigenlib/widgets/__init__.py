@@ -18,10 +18,11 @@ import traitlets
 from matplotlib.figure import Figure
 
 from eigenlib import _require, plots
+from eigenlib.comparing import alignment, match_signs
 from eigenlib.control import q_learning
 from eigenlib.diffusion import DiffusionWarning, diffusion_time
 from eigenlib.eigenoptions import discover_eigenoptions, learn_eigenoption
-from eigenlib.eigenpurposes import alignment, extract_eigenpurposes, match_signs
+from eigenlib.eigenpurposes import extract_eigenpurposes
 from eigenlib.gridworld import ARROWS, GridWorld, map_names
 from eigenlib.plots.explorers import spectra
 from eigenlib.representation import laplacian, learn_successor_representation, successor_representation

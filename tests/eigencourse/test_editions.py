@@ -158,7 +158,7 @@ def test_an_edition_that_cannot_be_finished_leaves_the_old_one(tmp_path, monkeyp
     def full(*_):
         raise OSError("No space left on device")
 
-    monkeypatch.setattr("eigencourse.editions.nbformat.write", full)
+    monkeypatch.setattr("eigencourse.editions.replace_file", full)
     with pytest.raises(OSError, match="No space"):
         write_editions(tmp_path)
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before

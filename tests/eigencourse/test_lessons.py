@@ -16,7 +16,8 @@ from shared import CHANGED, HARD, executed
 
 from eigencourse import exercises, ledger
 from eigencourse import lessons as notebooks
-from eigencourse.lessons import Lesson, clean, hidden_errors, lessons, refresh, run
+from eigencourse.execution import WIDGET_VIEW, hidden_errors
+from eigencourse.lessons import Lesson, clean, lessons, refresh, run
 from eigencourse.paths import NOTEBOOKS
 from eigenlib.paths import ROOT
 
@@ -50,7 +51,7 @@ def stored_problems(notebook):
                 problems.append(f"cell {number} stores an error or a warning")
             if "image/png" in output.get("data", {}) and not output.metadata.get("image/png", {}).get("alt"):
                 problems.append(f"cell {number} stores a figure without alt text")
-            if notebooks.WIDGET_VIEW in output.get("data", {}):
+            if WIDGET_VIEW in output.get("data", {}):
                 problems.append(f"cell {number} stores a widget view, which no reader can open")
     if "widgets" in notebook.metadata:
         problems.append("widget state is stored")
@@ -263,31 +264,49 @@ def test_an_error_inside_a_widget_callback_fails_the_notebook(tmp_path, source, 
         assert hidden_errors(nbformat.read(outcome.output, as_version=4))
 
 
-def test_cleaning_keeps_words_and_pictures_and_joins_what_was_printed():
+def test_cleaning_keeps_words_and_pictures():
     cell = nbformat.v4.new_code_cell("print()", metadata={"tags": ["parameters"], "papermill": {"duration": 1.0}})
-    cell.outputs = [nbformat.v4.new_output("stream", name="stdout", text=text) for text in ("a\n", "b\n")]
-    view = {notebooks.WIDGET_VIEW: {"model_id": "x"}, "text/plain": "Explorer", "image/png": "…"}
+    view = {WIDGET_VIEW: {"model_id": "x"}, "text/plain": "Explorer", "image/png": "…"}
+    cell.outputs = [nbformat.v4.new_output("stream", name="stdout", text="a\n")]
     cell.outputs.append(nbformat.v4.new_output("display_data", data=view))
     notebook = nbformat.v4.new_notebook(cells=[cell, nbformat.v4.new_markdown_cell("words")])
     notebook.cells[1].id = cell.id
     notebook.metadata |= {"widgets": {}, "papermill": {}}
     tidy = clean(notebook)
-    assert [output.get("text") for output in tidy.cells[0].outputs] == ["a\nb\n", None]
+    assert tidy.cells[0].outputs[0].text == "a\n"
     assert set(tidy.cells[0].outputs[1].data) == {"text/plain", "image/png"}
     assert tidy.cells[0].metadata == {"tags": ["parameters"]}
     assert tidy.cells[0].id != tidy.cells[1].id
     assert set(tidy.metadata) == {"eigenlib", "kernelspec", "language_info"}
 
 
-def _die(*_):
-    os._exit(9)
+def test_what_is_printed_is_one_output_however_the_kernel_cut_it(tmp_path):
+    path = write(
+        tmp_path / "90_prints.ipynb",
+        "x = 1",
+        "import time\nfor k in range(3):\n    print(k, flush=True)\n    time.sleep(0.3)",
+    )
+    outcome = run(path, tmp_path / "out.ipynb", {})
+    assert [output.text for output in nbformat.read(outcome.output, as_version=4).cells[1].outputs] == ["0\n1\n2\n"]
 
 
-def test_a_process_that_is_killed_fails_its_notebooks_not_the_report(tmp_path, monkeypatch):
-    path = write(tmp_path / "90_any.ipynb", "x = 1")
-    monkeypatch.setattr(notebooks, "run", _die)
+def test_a_folder_may_have_any_name(tmp_path):
+    folder = tmp_path / "Müllers {Ordner} %s"
+    folder.mkdir()
+    path = write(folder / "90_any.ipynb", "x = 1", "print(x)", metadata=clean(nbformat.v4.new_notebook()).metadata)
+    outcome = run(path, folder / "out.ipynb", {"x": 2})
+    assert outcome.failure is None
+    assert nbformat.read(outcome.output, as_version=4).cells[-1].outputs[0].text == "2\n"
+
+
+def test_a_kernel_that_is_killed_fails_its_own_notebook_only(tmp_path):
+    """As systems do that run out of memory."""
+    paths = [
+        write(tmp_path / "90_killed.ipynb", "x = 1", "import os; os.kill(os.getpid(), 9)"),
+        write(tmp_path / "91_good.ipynb", "x = 1"),
+    ]
     told = []
-    (outcome,) = notebooks.run_many([Lesson(path)], tmp_path / "out", {}, 1, told.append)
-    assert told == [outcome]
-    assert "enough memory" in outcome.failure.error
-    assert nbformat.read(outcome.output, as_version=4).cells[0].source == "x = 1"
+    killed, good = notebooks.run_many([Lesson(path) for path in paths], tmp_path / "out", {}, 2, told.append)
+    assert sorted(told, key=lambda outcome: outcome.name) == [killed, good]
+    assert "enough memory" in killed.failure.error
+    assert good.failure is None

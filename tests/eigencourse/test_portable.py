@@ -114,12 +114,9 @@ def compared(stored, tmp_path, change, failure=None):
     return compare(stored, Outcome(stored.name, tmp_path / "out.ipynb", 1.0, failure))
 
 
-def test_pictures_and_cut_streams_are_no_difference(stored, tmp_path):
-    def change(cells):
-        cells[1].outputs[1].data["image/png"] = "bbbb"
-        cells[1].outputs[:1] = [printed("2"), printed("9\n")]
-
-    assert compared(stored, tmp_path, change) == (3, [], [])
+def test_pictures_are_no_difference(stored, tmp_path):
+    found = compared(stored, tmp_path, lambda cells: cells[1].outputs[1].data.update({"image/png": "bbbb"}))
+    assert found == (3, [], [])
 
 
 def test_a_changed_number_a_new_and_a_missing_output_are_found(stored, tmp_path):

@@ -1,11 +1,12 @@
 """The README's computed parts: as the stored notebooks say, written by one command, the rest left alone."""
 
 import io
+import json
 
 import pytest
 from PIL import Image
 
-from eigencourse import ledger, minutes, readme
+from eigencourse import ledger, readme
 from eigencourse.cli import main
 from eigencourse.lessons import NotebookProblem, Outcome, lessons
 
@@ -72,28 +73,37 @@ def test_nothing_breaks_out_of_a_cell():
     assert readme._cell("a | b\n<script>") == "a \\| b &lt;script&gt;"
 
 
-def test_minutes_stay_until_a_run_is_really_different():
-    old = {
-        "01_a": {"minutes": 0, "cores": 2},
-        "02_b": {"minutes": 2, "cores": 2},
-        "09_gone": {"minutes": 1, "cores": 2},
-    }
-    names = ["01_a", "02_b", "03_c"]
-    same = minutes.updated(old, {"01_a": 44.0, "02_b": 95.0}, names, cores=2)
-    assert same == {name: old[name] for name in ("01_a", "02_b")}  # a lesson that is no more is dropped
-    new = minutes.updated(old, {"01_a": 50.0, "02_b": 200.0, "03_c": 20.0}, names, cores=2)
-    assert [new[name]["minutes"] for name in names] == [1, 3, 0]
-    assert minutes.updated(old, {"02_b": 110.0}, names, cores=8)["02_b"] == {"minutes": 2, "cores": 8}
-    said = [minutes.said(entry) for entry in ({"minutes": 0}, {"minutes": 1}, {"minutes": 4})]
-    assert said == ["under a minute", "about a minute", "about 4 minutes"]
+@pytest.fixture
+def minutes(tmp_path, monkeypatch):
+    """A file of minutes in a folder of its own, and a machine of two cores."""
+    monkeypatch.setattr(readme, "MINUTES", tmp_path / "docs" / "minutes.json")
+    monkeypatch.setattr("eigencourse.lessons.PROGRESS", tmp_path / "progress" / "stored.json")
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
+    return readme.MINUTES
+
+
+def test_minutes_stay_until_a_run_is_really_different(minutes, monkeypatch):
+    one, two, three = (lesson.name for lesson in lessons()[1:4])
+    minutes.parent.mkdir()
+    old = {one: {"minutes": 0, "cores": 2}, two: {"minutes": 2, "cores": 2}}
+    minutes.write_text(json.dumps({**old, "77_gone": {"minutes": 1, "cores": 2}}))
+    readme.note_minutes(one, 44.0)
+    readme.note_minutes(two, 95.0)
+    assert readme.stored_minutes() == old  # a lesson that is no more is dropped
+    for name, seconds in ((one, 50.0), (two, 200.0), (three, 20.0)):
+        readme.note_minutes(name, seconds)
+    assert [readme.stored_minutes()[name]["minutes"] for name in (one, two, three)] == [1, 3, 0]
+    monkeypatch.setattr("os.cpu_count", lambda: 8)
+    readme.note_minutes(two, 170.0)
+    assert readme.stored_minutes()[two] == {"minutes": 3, "cores": 8}
+    words = [readme.minutes_in_words(number) for number in (0, 1, 4)]
+    assert words == ["under a minute", "about a minute", "about 4 minutes"]
 
 
 @pytest.mark.parametrize(("load", "noted"), [(0.4, True), (7.0, False)])
-def test_a_refresh_notes_minutes_unless_the_machine_is_busy(tmp_path, monkeypatch, load, noted):
+def test_a_refresh_notes_minutes_unless_the_machine_is_busy(minutes, monkeypatch, load, noted):
     one = lessons()[1]
-    monkeypatch.setattr(minutes, "FILE", tmp_path / "docs" / "minutes.json")
     monkeypatch.setattr("os.getloadavg", lambda: (load, load, load), raising=False)
-    monkeypatch.setattr("os.cpu_count", lambda: 2)
     monkeypatch.setattr("eigencourse.lessons.refresh", lambda lesson: Outcome(lesson.name, lesson.path, 125.0, None))
     assert main(["notebooks", "--only", one.number]) == 0
-    assert minutes.stored() == ({one.name: {"minutes": 2, "cores": 2}} if noted else {})
+    assert readme.stored_minutes() == ({one.name: {"minutes": 2, "cores": 2}} if noted else {})

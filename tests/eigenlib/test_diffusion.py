@@ -2,39 +2,23 @@
 
 import warnings
 from fractions import Fraction
-from itertools import product
 
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from walks import CONVENTIONS, EIGENOPTIONS, PURPOSES, ROOMS, everywhere, moves, option, tasks
 from worlds import worlds
 
-from eigenlib import _kernels, diffusion
+from eigenlib import _compiled, diffusion
 from eigenlib.diffusion import DiffusionWarning, diffusion_curve, diffusion_time
-from eigenlib.eigenoptions import (
-    Option,
-    discover_eigenoptions,
-    learn_eigenoption,
-    random_subgoal_options,
-    subgoal_option,
-)
+from eigenlib.eigenoptions import Option, discover_eigenoptions, learn_eigenoption, random_subgoal_options
 from eigenlib.eigenpurposes import extract_eigenpurposes
 from eigenlib.gridworld import GridWorld
+from eigenlib.options import subgoal_option
 from eigenlib.representation import laplacian, successor_representation
 
 UP, RIGHT, DOWN, LEFT = range(4)
-CONVENTIONS = list(product(["decisions", "steps"], [True, False]))
-ROOMS = GridWorld.named("four_rooms")
-PURPOSES = extract_eigenpurposes(successor_representation(ROOMS.transition_matrix(), 0.9))
-EIGENOPTIONS = discover_eigenoptions(ROOMS, PURPOSES)
-everywhere = pytest.mark.parametrize(("cost", "interrupt"), CONVENTIONS)
-
-
-def option(policy, initiation=None):
-    policy = np.array(policy)
-    initiation = policy >= 0 if initiation is None else np.array(initiation, dtype=bool)
-    return Option(policy=policy, initiation=initiation, termination=policy < 0)
 
 
 def quietly(function, *arguments, **choices):
@@ -45,13 +29,6 @@ def quietly(function, *arguments, **choices):
 
 def times(world, options, cost, interrupt):
     return quietly(diffusion_time, world, options, cost, interrupt, matrix=True).matrix
-
-
-def moves(world, s, a):
-    """The definition of a slip: [(chance, next state)] of action a in s."""
-    slip = Fraction(world.slip)
-    ways = ((1 - slip, a), (slip / 2, (a - 1) % 4), (slip / 2, (a + 1) % 4))
-    return [(chance, int(world.next_state[s, turned])) for chance, turned in ways if chance]
 
 
 def written_out(world, options, cost):
@@ -132,35 +109,6 @@ def solve_exactly(A, b):
                 A[i] = [x - f * y if y else x for x, y in zip(A[i], A[p], strict=True)]
                 b[i] -= f * b[p]
     return [b[p] / A[p][p] for p in range(len(A))]
-
-
-@st.composite
-def tasks(draw, **choices):
-    """A world and up to four options: climbing, going to a subgoal, or following anything that ends, from fewer states."""
-    world = draw(worlds(**choices).filter(lambda world: world.n_states > 1))
-    n, options = world.n_states, []
-    for kind in draw(st.lists(st.sampled_from(["climb", "subgoal", "any"]), max_size=4)):
-        if kind == "climb":
-            purpose = draw(st.lists(st.integers(-3, 3), min_size=n, max_size=n))
-            options.append(learn_eigenoption(world, np.array(purpose, dtype=float)))
-        elif kind == "subgoal":
-            options.append(subgoal_option(world, draw(st.integers(0, n - 1))))
-        else:
-            policy = np.array(draw(st.lists(st.integers(-1, 3), min_size=n, max_size=n)))
-            policy[states_that_never_end(world, policy)] = -1
-            able = np.array(draw(st.lists(st.booleans(), min_size=n, max_size=n)))
-            options.append(option(policy, (policy >= 0) & able))
-    return world, options
-
-
-def states_that_never_end(world, policy):
-    """States that no way leads from to an end; and ending there leaves no others that do not end."""
-    ends = policy < 0
-    for _ in range(world.n_states):
-        ends = ends | [
-            any(ends[s_next] for _, s_next in moves(world, s, int(policy[s]))) for s in range(world.n_states)
-        ]
-    return ~ends
 
 
 def walks(world, options, cost, interrupt, walks, rng):
@@ -426,7 +374,7 @@ def test_threads_change_nothing(cost, interrupt, slip, monkeypatch):
     options = discover_eigenoptions(world, PURPOSES, count=6)
     expected = times(world, options, cost, interrupt)
     for threads, piece in ((1, 26), (2, 26), (7, 26), (3, 1), (1, 1000)):
-        monkeypatch.setattr(_kernels, "THREADS", threads)
+        monkeypatch.setattr(_compiled, "THREADS", threads)
         monkeypatch.setattr(diffusion, "_GOALS", piece)
         np.testing.assert_array_equal(times(world, options, cost, interrupt), expected)
 

@@ -3,23 +3,16 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
+from mazes import random_maze
 from scipy import sparse
-from tests.mazes import random_maze
 
-from eigenlib.eigenpurposes import (
-    Eigenpurposes,
-    alignment,
-    canonical_basis,
-    eigenspaces,
-    extract_eigenpurposes,
-    fix_signs,
-    match_signs,
-    principal_cosines,
-    rotated,
-)
+from eigenlib.canonical import canonical_basis, fix_signs
+from eigenlib.comparing import alignment, eigenspaces, match_signs, principal_cosines, rotated
+from eigenlib.eigenpurposes import Eigenpurposes, extract_eigenpurposes
 from eigenlib.gridworld import GridWorld
 from eigenlib.representation import laplacian, successor_representation
 
@@ -239,7 +232,8 @@ def differences(found: dict[str, np.ndarray], expected: dict[str, np.ndarray]) -
 def test_another_cpu_gives_the_same_vectors(kernels, threads, tmp_path):
     """OpenBLAS has kernels for each type of CPU; within a repeated eigenvalue each of them returns another basis."""
     here = {"OPENBLAS_CORETYPE": kernels, "OPENBLAS_NUM_THREADS": threads, "OMP_NUM_THREADS": threads}
-    code = "import sys; from tests.test_eigenpurposes import *; np.savez(sys.argv[1], **directions_of_many_worlds())"
+    here["PYTHONPATH"] = os.pathsep.join([str(Path(__file__).parent), *sys.path])
+    code = "import sys; from test_eigenpurposes import *; np.savez(sys.argv[1], **directions_of_many_worlds())"
     subprocess.run([sys.executable, "-c", code, tmp_path / "there.npz"], env=os.environ | here, check=True)
     with np.load(tmp_path / "there.npz") as there:
         assert differences(dict(there), directions_of_many_worlds()) == {}

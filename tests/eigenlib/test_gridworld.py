@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from mazes import random_maze
 
-from eigenlib.gridworld import ACTIONS, ARROWS, GridWorld, MapError, map_names, with_valve
+from eigenlib.gridworld import ACTIONS, ARROWS, GridWorld, MapError, map_names
+from eigenlib.one_way import with_valve
 from eigenlib.paths import MAPS
 
 DOORS = "....\n.>.v\n.X..\n^..<\n...."

@@ -7,7 +7,8 @@ import pytest
 from mazes import random_maze
 from scipy import sparse
 
-from eigenlib.eigenpurposes import eigenspaces, extract_eigenpurposes
+from eigenlib.comparing import eigenspaces
+from eigenlib.eigenpurposes import extract_eigenpurposes
 from eigenlib.gridworld import GridWorld, map_names
 from eigenlib.representation import laplacian, successor_representation
 

@@ -4,8 +4,9 @@ import numpy as np
 from mazes import random_maze
 from worlds import place_door
 
+from eigenlib.finite_world import FiniteWorld
 from eigenlib.gridworld import GridWorld
-from eigenlib.worlds import FiniteWorld, World
+from eigenlib.worlds import World
 
 
 class Windy(GridWorld):

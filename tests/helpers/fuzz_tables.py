@@ -18,41 +18,44 @@ from eigencourse import lessons as notebooks
 from eigencourse.grading import grade as grading
 from eigencourse.report import figures
 from eigenlib import (
+    canonical,
+    comparing,
     control,
     diffusion,
     eigenoptions,
     eigenpurposes,
-    gridworld,
+    experiments,
+    finite_world,
+    one_way,
     plots,
     representation,
     storage,
     widgets,
     worlds,
 )
+from eigenlib import options as options_
 from eigenlib.atari import (
+    baselines,
+    batches,
     dataset,
-    discovery,
+    device,
     emulator,
     films,
-    games,
     learning,
-    machine,
     metrics,
     pipeline,
     pixels,
     pretrained,
-    runs,
     training,
 )
 from eigenlib.atari import network as networks
 from eigenlib.atari import options as deep_options
 from eigenlib.atari.network import DeepSR, Sizes
-from eigenlib.eigenoptions import Option
-from eigenlib.experiments import atari_studies as studies
-from eigenlib.experiments import control as experiments
+from eigenlib.experiments import control as control_experiments
 from eigenlib.experiments import deep_rooms
 from eigenlib.gridworld import GridWorld
-from eigenlib.large import sampled_diffusion
+from eigenlib.large import rooms, sampled_diffusion
+from eigenlib.options import Option
 from eigenlib.paths import PRETRAINED, REFERENCE
 from eigenlib.plots import atari as showing
 from eigenlib.plots import deep as deep_plots
@@ -153,7 +156,7 @@ def method(table: type, name: str, make, **kinds: Kind):
 
 POLICY = np.full((S, 4), 0.25)
 TABLES_OF_T = np.stack([T] * 4)
-FINITE = worlds.FiniteWorld(TABLES_OF_T)
+FINITE = finite_world.FiniteWorld(TABLES_OF_T)
 
 TABULAR = {
     "representation.laplacian": (representation.laplacian, {"W": matrix(lambda: WORLD.adjacency(self_loops=True))}),
@@ -186,8 +189,8 @@ TABULAR = {
             ).also("None", "[1, 2, 3]", "generator")
         },
     ),
-    "representation.relative_error": (
-        representation.relative_error,
+    "comparing.relative_error": (
+        comparing.relative_error,
         {"estimate": array(lambda: PSI, fine=("one axis more",)), "exact": array(lambda: PSI)},
     ),
     "eigenpurposes.extract_eigenpurposes": (
@@ -210,8 +213,8 @@ TABULAR = {
             "progress": flag(False),
         },
     ),
-    "eigenpurposes.residuals": (
-        eigenpurposes.residuals,
+    "comparing.residuals": (
+        comparing.residuals,
         {
             "matrix": matrix(),
             "purposes": purposes(),
@@ -219,30 +222,30 @@ TABULAR = {
             "tolerance": real(1e-8, 0),
         },
     ),
-    "eigenpurposes.canonical_basis": (
-        eigenpurposes.canonical_basis,
+    "canonical.canonical_basis": (
+        canonical.canonical_basis,
         {"basis": vectors(rows=True, fine=("one column less",))},
     ),
-    "eigenpurposes.rotated": (
-        eigenpurposes.rotated,
+    "comparing.rotated": (
+        comparing.rotated,
         {"purposes": purposes().without("another"), "rng": seed(), "tolerance": real(1e-8, 0)},
     ),
-    "eigenpurposes.fix_signs": (eigenpurposes.fix_signs, {"vectors": vectors(rows=True, fine=("one column less",))}),
-    "eigenpurposes.match_signs": (eigenpurposes.match_signs, {"vectors": vectors(), "reference": vectors()}),
-    "eigenpurposes.eigenspaces": (
-        eigenpurposes.eigenspaces,
+    "canonical.fix_signs": (canonical.fix_signs, {"vectors": vectors(rows=True, fine=("one column less",))}),
+    "comparing.match_signs": (comparing.match_signs, {"vectors": vectors(), "reference": vectors()}),
+    "comparing.eigenspaces": (
+        comparing.eigenspaces,
         {"values": array(lambda: PURPOSES.values, rows=True, fine=("[1, 2, 3]",)), "tolerance": real(1e-8, 0)},
     ),
-    "eigenpurposes.alignment": (
-        eigenpurposes.alignment,
+    "comparing.alignment": (
+        comparing.alignment,
         {
             "vectors": vectors(fine=("one column less",)).refusing(zero=lambda: np.zeros((S, 3))),
             "exact": purposes(),
             "tolerance": real(1e-8, 0),
         },
     ),
-    "eigenpurposes.principal_cosines": (
-        eigenpurposes.principal_cosines,
+    "comparing.principal_cosines": (
+        comparing.principal_cosines,
         {
             "vectors": vectors(fine=("one column less",)).refusing(zero=lambda: np.zeros((S, 3))),
             "others": vectors(fine=("one column less",)).refusing(zero=lambda: np.zeros((S, 3))),
@@ -262,8 +265,8 @@ TABULAR = {
             "gamma": gamma(),
         },
     ),
-    "eigenoptions.follow": (
-        eigenoptions.follow,
+    "options.follow": (
+        options_.follow,
         {
             "world": world(),
             "option": thing(lambda: OPTIONS[0], list=lambda: [OPTIONS[0]], other=lambda: STRANGE[0]),
@@ -272,12 +275,12 @@ TABULAR = {
             "rng": seed(),
         },
     ),
-    "eigenoptions.subgoal_option": (eigenoptions.subgoal_option, {"world": world(), "goal": state()}),
-    "eigenoptions.random_subgoal_options": (
-        eigenoptions.random_subgoal_options,
+    "options.subgoal_option": (options_.subgoal_option, {"world": world(), "goal": state()}),
+    "options.random_subgoal_options": (
+        options_.random_subgoal_options,
         {"world": world(), "count": whole(2), "rng": seed()},
     ),
-    "eigenoptions.require_options": (eigenoptions.require_options, {"world": world(), "options": options()}),
+    "options.require_options": (options_.require_options, {"world": world(), "options": options()}),
     "diffusion.diffusion_time": (
         diffusion.diffusion_time,
         {
@@ -332,17 +335,6 @@ TABULAR = {
             "option_duration": whole(3, none=True).also(**{"2017": "2017"}),
         },
     ),
-    "control.evaluate_greedy": (
-        control.evaluate_greedy,
-        {
-            "world": world(),
-            "q": array(lambda: np.zeros((S, 4)), fine=("one axis more", "with ∞")),
-            "start": place(0),
-            "goal": place(5),
-            "gamma": gamma(),
-            "steps": whole(7),
-        },
-    ),
     "control.optimal_return": (
         control.optimal_return,
         {"world": world(), "start": place(0), "goal": place(5), "gamma": gamma(), "steps": whole(7)},
@@ -381,8 +373,8 @@ TABULAR = {
         policy=array(lambda: POLICY, fine=("None",)),
     ),
     "worlds.require_world": (worlds.require_world, {"world": world()}),
-    "worlds.FiniteWorld": (
-        worlds.FiniteWorld,
+    "finite_world.FiniteWorld": (
+        finite_world.FiniteWorld,
         {
             "probabilities": thing(
                 lambda: TABLES_OF_T,
@@ -396,8 +388,8 @@ TABULAR = {
             "name": text(),
         },
     ),
-    "worlds.FiniteWorld.from_gymnasium": (
-        worlds.FiniteWorld.from_gymnasium,
+    "finite_world.FiniteWorld.from_gymnasium": (
+        finite_world.FiniteWorld.from_gymnasium,
         {
             "env": thing(
                 lambda: SimpleNamespace(P={0: {0: [(1.0, 1, 0.0, True)]}, 1: {0: [(1.0, 1, 0.0, True)]}}),
@@ -409,11 +401,11 @@ TABULAR = {
             "restart": flag(False).without("True"),
         },
     ),
-    "gridworld.big_rooms": (
-        gridworld.big_rooms,
+    "large.rooms.big_rooms": (
+        rooms.big_rooms,
         {"rooms": whole(2), "size": whole(2), "seed": seed(), "loops": real(0.1, 0, 1), "slip": real(0.0, 0, 1)},
     ),
-    "gridworld.with_valve": (gridworld.with_valve, {"world": world()}),
+    "one_way.with_valve": (one_way.with_valve, {"world": world()}),
 }
 
 # --- pictures -----------------------------------------------------------------------------------------------------------
@@ -712,12 +704,12 @@ def stored_run() -> Path:
 
 @cache
 def exported() -> Path:
-    runs.export_weights(runs.load_run(stored_run()), SCRATCH / "network")
+    training.export_weights(training.load_run(stored_run()), SCRATCH / "network")
     return SCRATCH / "network"
 
 
-def config(**changed) -> runs.Config:
-    return runs.Config(**({"sizes": SIZE, "passes": 0, "batch": 4} | changed))
+def config(**changed) -> training.Config:
+    return training.Config(**({"sizes": SIZE, "passes": 0, "batch": 4} | changed))
 
 
 def a_network() -> Kind:
@@ -781,7 +773,7 @@ def positions(right=lambda: POSITIONS, **kwargs) -> Kind:
 
 @cache
 def tracks() -> deep_options.Trajectories:
-    return deep_options.follow(maze(), network(), np.eye(8)[:, :4], 3)
+    return deep_options.follow_greedily(maze(), network(), np.eye(8)[:, :4], 3)
 
 
 @cache
@@ -832,13 +824,8 @@ def config_kinds() -> dict[str, Kind]:
 
 
 def held_threads(count):
-    with machine.threads(count):
+    with device.threads(count):
         return torch.get_num_threads()
-
-
-def made_quickly(name):
-    with patch.dict(studies.STUDIES, {"atari_seeds": ([], dict)}), patch("eigenlib.storage.save"):
-        return studies.make_reference(name)
 
 
 def without_collecting(seed, samples):
@@ -858,7 +845,7 @@ ABOUT = {
 }
 
 ATARI = {
-    "atari.games.game_name": (games.game_name, {"text": text("Freeway", ())}),
+    "atari.emulator.game_name": (emulator.game_name, {"text": text("Freeway", ())}),
     "atari.emulator.Emulator": (
         emulator.Emulator,
         {
@@ -949,7 +936,7 @@ ATARI = {
         {
             "world": pixel_world(),
             "rows": whole(5, 2, 10**9),
-            "rng": seed(False),
+            "rng": seed(),
             "episode_steps": whole(3, none=True),
             "one_room": flag(True),
         },
@@ -968,15 +955,13 @@ ATARI = {
             "progress": flag(False),
         },
     ),
-    "atari.options.features": (deep_options.features, {"network": a_network(), "frames": pictures()}),
-    "atari.options.successor_rows": (deep_options.successor_rows, {"network": a_network(), "frames": pictures()}),
     "atari.options.features_and_rows": (deep_options.features_and_rows, {"network": a_network(), "frames": pictures()}),
     "atari.options.eigenpurposes_from_rows": (
         deep_options.eigenpurposes_from_rows,
         {"rows": rows_of(), "count": whole(2, 1, 6), "centre": flag(False)},
     ),
-    "atari.options.directions": (
-        deep_options.directions,
+    "atari.baselines.directions_of": (
+        baselines.directions_of,
         {
             "kind": choice("sr", "pca", "random"),
             "phi": rows_of(),
@@ -987,9 +972,9 @@ ATARI = {
         },
     ),
     "atari.options.both_signs": (deep_options.both_signs, {"vectors": rows_of()}),
-    "atari.options.untrained": (deep_options.untrained, {"network": a_network(), "seed": whole(0, 0)}),
-    "atari.options.follow": (
-        deep_options.follow,
+    "atari.baselines.untrained_copy": (baselines.untrained_copy, {"network": a_network(), "seed": whole(0, 0)}),
+    "atari.options.follow_greedily": (
+        deep_options.follow_greedily,
         {
             "world": pixel_world(),
             "network": a_network(),
@@ -1002,12 +987,12 @@ ATARI = {
             "progress": flag(False),
         },
     ),
-    "atari.options.wander": (
-        deep_options.wander,
-        {"world": pixel_world(), "count": whole(2, 1, 10**6), "steps": whole(2, 1, 32_767), "rng": seed(False)},
+    "atari.baselines.wander": (
+        baselines.wander,
+        {"world": pixel_world(), "count": whole(2, 1, 10**6), "steps": whole(2, 1, 32_767), "rng": seed()},
     ),
-    "atari.options.replay": (
-        deep_options.replay,
+    "atari.films.replay": (
+        films.replay,
         {
             "world": pixel_world(),
             "actions": array(lambda: np.array([0, 1, -1]), rows=True, empty=True, fine=("[]", "[1, 2, 3]")).refusing(
@@ -1107,18 +1092,6 @@ ATARI = {
             "start": thing(lambda: maze().save(), ("None",)),
         },
     ),
-    "atari.films.what_it_did": (
-        films.what_it_did,
-        {"did": found("actions", "positions", "goes", "stays", "deaths", "stops"), "option": whole(1, 0, 3)},
-    ),
-    "atari.films.trails": (
-        films.trails,
-        {
-            "positions": positions(rows=False),
-            "rooms": array(lambda: np.zeros(8, int), whole_too=True),
-            "lives": array(lambda: np.zeros(8, int), whole_too=True),
-        },
-    ),
     "plots.atari.summary_table": (
         showing.summary_table,
         {
@@ -1128,21 +1101,6 @@ ATARI = {
                 words=lambda: {"summary": "words"},
                 partial=lambda: {"summary": {key: {} for key in ABOUT["summary"]}},
             )
-        },
-    ),
-    "plots.atari.telling_options": (
-        showing.telling_options,
-        {
-            "ends": array(lambda: did()["ends"], finite=False),
-            "goes": array(lambda: did()["goes"]).without("complex"),
-            "most": whole(8, 0, 10**6),
-        },
-    ),
-    "plots.atari.density": (
-        showing.density,
-        {
-            "screen": array(lambda: SCREEN, rows=True, fine=("one column less",)),
-            "positions": positions(lambda: did()["positions"][:2], rows=True, empty=True).without("one column less"),
         },
     ),
     "plots.atari.draw_options": (
@@ -1162,8 +1120,8 @@ ATARI = {
             ),
         },
     ),
-    "experiments.control.atari_studies.predictions": (
-        studies.predictions,
+    "atari.metrics.predicted_frames": (
+        metrics.predicted_frames,
         {
             "network": a_network(),
             "data": thing(data),
@@ -1172,8 +1130,7 @@ ATARI = {
             ),
         },
     ),
-    "experiments.control.atari_studies.stored": (studies.stored, {"name": choice("atari_myopia", "atari_seeds")}),
-    "experiments.control.atari_studies.make_reference": (made_quickly, {"name": choice("atari_seeds")}),
+    "experiments.stored": (experiments.stored, {"name": choice("atari_myopia", *experiments.EXPERIMENTS)}),
     "atari.pretrained.load": (
         pretrained.load,
         {
@@ -1185,29 +1142,29 @@ ATARI = {
         },
     ),
     "atari.pretrained.liveliest": (pretrained.liveliest, {"walk": thing(data), "count": whole(3, 1, ROWS - 1)}),
-    "atari.runs.Config": (runs.Config, config_kinds()),
-    "atari.runs.load_run": (
-        runs.load_run,
+    "atari.training.Config": (training.Config, config_kinds()),
+    "atari.training.load_run": (
+        training.load_run,
         {
             "folder": path(stored_run, missing=lambda: SCRATCH / "nothing", file=lambda: stored_data() / "about.json"),
             "device": device_kind(),
         },
     ),
-    "atari.runs.load_network": (
-        runs.load_network,
+    "atari.training.load_network": (
+        training.load_network,
         {"path": path(exported, missing=lambda: SCRATCH / "nothing"), "device": device_kind()},
     ),
-    "atari.runs.export_weights": (
-        runs.export_weights,
+    "atari.training.export_weights": (
+        training.export_weights,
         {
-            "run": thing(lambda: runs.load_run(stored_run()), network=network),
+            "run": thing(lambda: training.load_run(stored_run()), network=network),
             "path": path(lambda: SCRATCH / "again", folder=lambda: SCRATCH / "network.json" / "below").without(
                 "'nonsense'"
             ),
         },
     ),
-    "atari.learning.image_statistics": (
-        learning.image_statistics,
+    "atari.batches.image_statistics": (
+        batches.image_statistics,
         {"frames": pictures(), "normalisation": choice("deviation", "raw", "mean"), "floor": real(0.02, 0, ends="(]")},
     ),
     "atari.learning.Objective": (
@@ -1229,8 +1186,8 @@ ATARI = {
             "refine": flag(False),
         },
     ),
-    "atari.learning.FrameBatches": (
-        learning.FrameBatches,
+    "atari.batches.FrameBatches": (
+        batches.FrameBatches,
         {
             "dataset": thing(data),
             "life_ends": flag(True),
@@ -1252,8 +1209,8 @@ ATARI = {
             "until": whole(10**6, none=True),
         },
     ),
-    "atari.machine.choose_device": (machine.choose_device, {"name": device_kind()}),
-    "atari.machine.threads": (held_threads, {"count": whole(1, 1, 1024, none=True)}),
+    "atari.device.choose_device": (device.choose_device, {"name": device_kind()}),
+    "atari.device.threads": (held_threads, {"count": whole(1, 1, 1024, none=True)}),
     "atari.pipeline.prepare": (
         pipeline.prepare,
         {
@@ -1360,18 +1317,20 @@ SMALL = {
 
 
 @cache
-def curves() -> experiments.Curves:
-    return experiments.control_experiment(experiments.ControlExperiment(**SMALL), progress=False)
+def curves() -> control_experiments.Curves:
+    return control_experiments.control_experiment(control_experiments.ControlExperiment(**SMALL), progress=False)
 
 
 @cache
 def saved_curves() -> Path:
-    experiments.save_reference(curves(), SCRATCH / "curves")
+    control_experiments.save_reference(curves(), SCRATCH / "curves")
     return SCRATCH / "curves"
 
 
 def small_experiment(**changed):
-    return experiments.control_experiment(experiments.ControlExperiment(**(SMALL | changed)), progress=False)
+    return control_experiments.control_experiment(
+        control_experiments.ControlExperiment(**(SMALL | changed)), progress=False
+    )
 
 
 def graded(**arguments):
@@ -1451,31 +1410,27 @@ COURSE = {
         },
     ),
     "experiments.control.control_experiment": (
-        experiments.control_experiment,
+        control_experiments.control_experiment,
         {
-            "experiment": thing(lambda: experiments.ControlExperiment(**SMALL)).without("None"),
+            "experiment": thing(lambda: control_experiments.ControlExperiment(**SMALL)).without("None"),
             "folder": path(fresh, ("None",)).without("'nonsense'"),
             "progress": flag(False).without("True"),
         },
     ),
     "experiments.control.save_reference": (
-        experiments.save_reference,
+        control_experiments.save_reference,
         {"curves": thing(curves), "path": path(lambda: SCRATCH / "curves again").without("'nonsense'")},
     ),
     "experiments.control.load_reference": (
-        experiments.load_reference,
+        control_experiments.load_reference,
         {
             "path": path(
                 saved_curves, missing=lambda: SCRATCH / "nothing", other=archive, deep=lambda: REFERENCE / "deep_rooms"
             )
         },
     ),
-    "experiments.control.check_reference": (
-        experiments.check_reference,
-        {"path": path(saved_curves, missing=lambda: SCRATCH / "nothing", other=archive), "cells": whole(1, 1, 10**6)},
-    ),
     "experiments.control.stored_curves": (
-        experiments.stored_curves,
+        control_experiments.stored_curves,
         {"name": choice("control", "control_2017"), "regenerate": flag(False).without("True"), "progress": flag(False)},
     ),
     "eigencourse.lessons.lessons": (
@@ -1497,8 +1452,8 @@ COURSE = {
         },
     ),
     "eigencourse.grading.grade.plain": (grading.plain, {"text": text(), "most": whole(200, 0)}),
-    "atari.discovery.read_discovery": (
-        lambda path: discovery.read_discovery(path).kinds,
+    "atari.pipeline.read_discovery": (
+        lambda path: pipeline.read_discovery(path).kinds,
         {"path": path(stored_discovery, missing=lambda: SCRATCH / "nothing", other=archive)},
     ),
 }

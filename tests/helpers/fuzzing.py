@@ -243,7 +243,7 @@ def fault_of(error: BaseException, names: set[str]) -> str:
     at = error.__traceback__
     while at is not None and at.tb_next is not None:
         at = at.tb_next
-    ours = at is not None and at.tb_frame.f_globals.get("__name__", "").split(".")[0] == "eigenlib"
+    ours = at is not None and at.tb_frame.f_globals.get("__name__", "").split(".")[0] in ("eigenlib", "eigencourse")
     if not ours or dis.opname[at.tb_frame.f_code.co_code[at.tb_lasti]] != "RAISE_VARARGS":
         return f"raw {said}"
     return not_a_sentence(str(error), names)

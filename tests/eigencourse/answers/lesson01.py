@@ -15,6 +15,12 @@ def series(T, gamma, terms=2_000, first=0):
     return total
 
 
+def forgotten(T, gamma):
+    """Everything but the `return`."""
+    psi = solve(T, gamma)
+    psi.sum()
+
+
 def entrywise(T, gamma):
     return sum(gamma**t * T**t for t in range(500))
 
@@ -54,7 +60,14 @@ WRONG = {
         (lambda T, gamma: series(T, gamma, terms=20), "stops early"),
         (lambda T, gamma: solve(T, gamma) ** 2, "else"),
         (lambda T, gamma: solve(T, gamma)[0], "shape"),
-        (lambda T, gamma: 1 / (np.eye(len(T)) - gamma * T - np.eye(len(T))), "not finite"),
+        (lambda T, gamma: (np.eye(len(T)) - gamma * T) ** -1, "one over each"),
+        (lambda T, gamma: 1 / (np.eye(len(T)) - gamma * T), "one over each"),
+        (lambda T, gamma: np.linalg.inv(1 - gamma * T), "a number for I"),
+        (lambda T, gamma: solve(T, 1), "no γ"),
+        (lambda T, gamma: series(T, 1, terms=500), "no γ"),
+        (lambda T, gamma: (1 - gamma) * solve(T, gamma), "an average"),
+        (lambda T, gamma: 1 / np.zeros(T.shape), "not finite"),
+        (forgotten, "returned nothing"),
         (lambda T: T, "raised"),
         (3.0, "not a function"),
     ],
@@ -62,6 +75,7 @@ WRONG = {
         (lambda psi, r, gamma: psi @ r, "reward now"),
         (lambda psi, r, gamma: psi @ r - r, "one γ too many"),
         (lambda psi, r, gamma: gamma * psi @ r, "γ instead of a shift"),
+        (lambda psi, r, gamma: (psi @ r - r) * gamma, "times γ"),
         (lambda psi, r, gamma: (r @ psi - r) / gamma, "transposed"),
         (lambda psi, r, gamma: psi @ r + r, "else"),
         (lambda psi, r, gamma: psi * r, "shape"),

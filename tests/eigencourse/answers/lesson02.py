@@ -13,6 +13,11 @@ def laplacian_in_products(W):
     return unroot @ (np.diag(W.sum(axis=1)) - W) @ unroot
 
 
+def by_entries(W):
+    D = np.diag(W.sum(axis=1))
+    return D**-0.5 @ (D - W) @ D**-0.5
+
+
 def smooth(L, k):
     return np.linalg.eigh(L)[1][:, :k]
 
@@ -49,7 +54,10 @@ WRONG = {
         (lambda W: np.eye(len(W)) - laplacian(W), "no identity"),
         (lambda W: 2 * np.triu(laplacian(W), 1) + np.eye(len(W)), "not symmetric"),
         (lambda W: np.eye(len(W)) - W, "else"),
-        (lambda W: np.diag(W.sum(axis=1)) ** -0.5 @ W, "not finite"),
+        (lambda W: np.eye(len(W)) - W / 4, "always four"),
+        (by_entries, "power of zero"),
+        (lambda W: np.diag(W.sum(axis=1)) ** -0.5 @ W, "power of zero"),
+        (lambda W: W / 0, "not finite"),
     ],
     "sr_value": [
         (lambda prime, gamma: 1 - (1 - 1 / prime) / gamma, "wrong way"),
@@ -60,6 +68,7 @@ WRONG = {
         (lambda prime, gamma: 1 / (1 + gamma * (1 - prime)), "else"),
     ],
     "smooth": [
+        (lambda L, k: np.linalg.eig(L)[1][:, :k], "not sorted"),
         (lambda L, k: np.linalg.eigh(L)[1][:, ::-1][:, :k], "like the SR"),
         (lambda L, k: np.linalg.eigh(L)[1][:, -k:], "like the SR"),
         (lambda L, k: smooth(L, k)[:, ::-1], "backwards"),

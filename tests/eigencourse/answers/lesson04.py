@@ -26,6 +26,20 @@ def solve(reward=purpose, discount=lambda gamma: gamma, sweeps=500, above=0.0, p
     return option
 
 
+def until(tolerance):
+    """Value iteration that stops when little changes."""
+
+    def option(e, next_state, gamma):
+        v, change = np.zeros(len(e)), np.inf
+        while change > tolerance:
+            q = purpose(e, next_state) + gamma * v[next_state]
+            new = np.maximum(q.max(axis=1), 0)
+            v, change = new, np.abs(new - v).max()
+        return np.where(q.max(axis=1) > 0, q.argmax(axis=1), -1)
+
+    return option
+
+
 def by_policy_iteration(e, next_state, gamma):
     """Improve a policy until it is the best, the last of equally good actions, as floats."""
     n = len(e)
@@ -83,7 +97,13 @@ def plus_first(psi, count):
 
 RIGHT = {
     "purpose": [purpose, purpose_loop],
-    "option": [solve(), by_policy_iteration, solve(reward=lambda e, n: e[n] - e.reshape(-1, 1), above=1e-12)],
+    "option": [
+        solve(),
+        until(1e-4),
+        until(1e-8),
+        by_policy_iteration,
+        solve(reward=lambda e, n: e[n] - e.reshape(-1, 1), above=1e-12),
+    ],
     "change": [
         {"a": 2, "b": 1, "c": 3, "d": 4, "e": 3},
         [2, 1, 3, 4, 3],
@@ -121,11 +141,16 @@ WRONG = {
         (solve(sweeps=1), "one step ahead"),
         (solve(discount=lambda gamma: 0), "one step ahead"),
         (solve(sweeps=3), "too few sweeps"),
+        (solve(sweeps=10), "too few sweeps"),
+        (until(1e-3), "too few sweeps"),
+        (until(1e-2), "too few sweeps"),
         (solve(discount=lambda gamma: 0.9), "another γ"),
         (solve(discount=lambda gamma: 1, above=1e-9), "no γ"),
         (solve(discount=lambda gamma: 1), "no γ"),
         (solve(end=4), "fifth action"),
         (solve(end=7), "no actions"),
+        (lambda *inputs: np.where(solve()(*inputs) < 0, -1, solve()(*inputs) + 1), "counted from one"),
+        (lambda *inputs: solve()(*inputs) + 1, "counted from one"),
         (solve(pick=lambda q, axis: np.argsort(q, axis=axis)[:, -2]), "else"),
         (solve(above=0.3), "else"),
         (lambda e, n, gamma: solve()(e, n, gamma)[:, None], "shape"),
@@ -149,6 +174,7 @@ WRONG = {
         (lambda psi, count: pairs(np.linalg.eigh(psi)[1][:, 1:], count), "like the Laplacian"),
         (lambda psi, count: pairs(down(psi).T[:, 1:], count), "rows"),
         (lambda psi, count: pairs(down(psi)[:, 1:], count).T, "lying down"),
+        (lambda psi, count: pairs(np.linalg.eig(psi)[1][:, 1:], count), "not sorted"),
         (lambda psi, count: psi[:, :count], "else"),
     ],
     "landscape": [

@@ -16,9 +16,10 @@ def by_fundamental_matrix(P, goal):
     return np.insert(np.linalg.inv(np.eye(len(Q)) - Q).sum(axis=1), goal, 0.0).tolist()
 
 
-def by_sweeps(P, goal, sweeps=5_000):
-    h = np.zeros(len(P))
-    for _ in range(sweeps):
+def by_sweeps(P, goal, sweeps=200_000, tolerance=1e-7):
+    h, old = np.zeros(len(P)), np.ones(len(P))
+    while sweeps > 0 and np.abs(h - old).max() > tolerance:
+        sweeps, old = sweeps - 1, h
         h = 1 + P @ h
         h[goal] = 0
     return h
@@ -81,6 +82,16 @@ def by_counting(next_state, policy, goal):
     return P
 
 
+def overwriting(next_state, policy, goal):
+    """= for +=."""
+    P = np.zeros((len(policy), len(policy)))
+    for s in range(len(policy)):
+        places = [*next_state[s], *([follow(next_state, policy, goal, s)] if policy[s] >= 0 else [])]
+        for place in places:
+            P[s, place] = 1 / len(places)
+    return P
+
+
 def one_short(next_state, policy, goal):
     P = chain(weight=0)(next_state, policy, goal)
     for s in np.flatnonzero(policy >= 0):
@@ -105,6 +116,7 @@ RIGHT = {
 WRONG = {
     "far_corner": [
         (20, "shortest way"),
+        (-5, "no time"),
         (104, "every tile once"),
         (400, "distance squared"),
         (200, "too few"),
@@ -123,6 +135,9 @@ WRONG = {
         (lambda P, goal: hitting(0.9 * P, goal), "discounted"),
         (lambda P, goal: by_sweeps(P, goal, 10), "stops early"),
         (lambda P, goal: np.maximum(hitting(P, goal) - 1, 0), "step lost"),
+        (lambda P, goal: hitting(P, goal) + 1, "one too many"),
+        (lambda P, goal: np.insert(np.delete(hitting(P, goal), goal), 0, 0), "goal's place"),
+        (lambda P, goal: np.append(np.delete(hitting(P, goal), goal), 0), "goal's place"),
         (lambda P, goal: 2 * hitting(P, goal), "else"),
         (lambda P, goal: np.delete(hitting(P, goal), goal), "shape"),
         (lambda P, goal: 1 / np.zeros(len(P)), "not finite"),
@@ -134,6 +149,7 @@ WRONG = {
         (chain(weight=0.5), "half and half"),
         (chain(weight=0), "actions only"),
         (chain(weight=1), "option always"),
+        (overwriting, "overwritten"),
         (chain(divide=False), "not divided"),
         (lambda n, policy, goal: 0.5 * chain()(n, policy, goal), "not divided"),
         (lambda n, policy, goal: chain()(n, policy, goal).T, "transposed"),
@@ -146,6 +162,8 @@ WRONG = {
         ([2, 3], "both rise"),
         ([0.5, 2], "the other way round"),
         ([1, 0.5], "no change"),
+        ({"mean": 5000, "median": 182}, "times"),
+        ({"mean": 2, "median": None}, "two factors"),
         ([-1, 0.5], "two factors"),
         ([0.5], "shape"),
         ({"mean": "up", "median": "down"}, "not numbers"),

@@ -32,7 +32,7 @@ def then(future):
     return rule(lambda Q, s, a, r, n, ended, g: r + (not ended) * g * future(Q, s, a, n))
 
 
-def along(order=lambda n: range(n), frozen=False, best=lambda row, following: row.max()):
+def along(order=lambda n: range(n), frozen=False, best=lambda row, following: row.max(), end=True, eta=None):
     """A path, step by step, with one thing changed."""
 
     def learn(Q, states, actions, goal, step_size, gamma):
@@ -40,8 +40,9 @@ def along(order=lambda n: range(n), frozen=False, best=lambda row, following: ro
         for t in order(len(actions)):
             s, a, s_next = states[t], actions[t], states[t + 1]
             following = actions[t + 1] if t + 1 < len(actions) else None
-            target = 1 if s_next == goal else gamma * best(old[s_next], following)
-            Q[s, a] += step_size * (target - Q[s, a])
+            paid = s_next == goal
+            target = paid + (0 if paid and end else gamma * best(old[s_next], following))
+            Q[s, a] += (eta or step_size) * (target - Q[s, a])
         return Q
 
     return learn
@@ -159,6 +160,8 @@ WRONG = {
         (along(lambda n: reversed(range(n))), "backwards"),
         (along(frozen=True), "all at once"),
         (along(best=lambda row, following: row.max() if following is None else row[following]), "taken action"),
+        (along(end=False), "no end"),
+        (along(eta=1), "no step size"),
         (along(best=lambda row, following: row.mean()), "else"),
         (in_place, "in place"),
         (lambda Q, *path: Q.T, "shape"),

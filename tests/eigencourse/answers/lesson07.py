@@ -51,6 +51,14 @@ def closed(path, n_states):
     return rows(set(zip(path.tolist(), np.roll(path, -1).tolist(), strict=True)), n_states)
 
 
+def with_bumps(path, n_states):
+    """One entry written over the other."""
+    M = np.zeros((len(set(steps(path))), n_states))
+    for row, (s, s_next) in zip(M, set(steps(path)), strict=True):
+        row[s], row[s_next] = -1, 1
+    return M
+
+
 def gram(path, n_states):
     M = unique_by_set(path, n_states)
     return M.T @ M
@@ -80,17 +88,24 @@ def slow(T, gamma, k, which="LA"):
     return 1 / (1 - gamma * mu[::-1]), E[:, ::-1]
 
 
+def full(T):
+    return T if isinstance(T, np.ndarray) else T.toarray()
+
+
 def slow_dense(T, gamma, k, first=0):
-    mu, E = (part[..., ::-1] for part in np.linalg.eigh(T))
+    mu, E = (part[..., ::-1] for part in np.linalg.eigh(full(T)))
     return 1 / (1 - gamma * mu[first : first + k]), E[:, first : first + k]
 
 
-def slow_by_rounds(T, gamma, k):
-    """Multiply k patterns by Ψ again and again, by solving."""
-    V = np.random.default_rng(0).normal(size=(len(T), k))
-    for _ in range(500):
-        V, R = np.linalg.qr(np.linalg.solve(np.eye(len(T)) - gamma * T, V))
-    return np.abs(np.diag(R)), V
+def by_psi(T, gamma, k):
+    values, V = np.linalg.eigh(np.linalg.inv(np.eye(T.shape[0]) - gamma * full(T)))
+    return values[::-1][:k], V[:, ::-1][:, :k]
+
+
+def by_one_minus(T, gamma, k):
+    """The smallest eigenvalues of I − γT, which is no trouble at all."""
+    values, V = np.linalg.eigh(np.eye(T.shape[0]) - gamma * full(T))
+    return 1 / values[:k], V[:, :k]
 
 
 def values_only(change):
@@ -108,7 +123,7 @@ RIGHT = {
     "trapdoor": [{"M": 0.5, "T": 0.04}, {"M": 1 / 2, "T": 0.01 / 0.25}, (0.5, np.float64(0.04))],
     "travel": [travel, by_parts, lambda lam, gamma: np.array(cmath.polar(of_T(lam, gamma)))],
     "two_way": ["abd", ["d", "b", "a"], "A, B, D", {"a", "b", "d"}],
-    "slow_directions": [slow, slow_dense, slow_by_rounds],
+    "slow_directions": [slow, slow_dense, by_one_minus],
 }
 
 WRONG = {
@@ -123,6 +138,7 @@ WRONG = {
         (closed, "closed"),
         (lambda path, n_states: unique_by_set(path, n_states).T, "on its side"),
         (gram, "MᵀM"),
+        (with_bumps, "bumps"),
         (lambda path, n_states: unique_by_set(path, n_states)[:-1], "else"),
         (lambda path, n_states: 2 * unique_by_set(path, n_states), "else"),
         (lambda path, n_states: unique_by_set(path, n_states)[0], "shape"),
@@ -150,7 +166,8 @@ WRONG = {
         (half_plane, "half plane"),
         (lambda lam, gamma: travel(lam.conjugate(), gamma), "mirrored"),
         (lambda lam, gamma: (1.0, np.angle(of_T(lam, gamma))), "else"),
-        (of_T, "complex"),
+        (of_T, "μ itself"),
+        (lambda lam, gamma: 2 * of_T(lam, gamma), "complex"),
         (lambda lam, gamma: abs(of_T(lam, gamma)), "shape"),
     ],
     "two_way": [
@@ -178,6 +195,8 @@ WRONG = {
         (lambda T, gamma, k: (slow(T, gamma, k)[0], slow(T, gamma, k)[1].T), "lying down"),
         (lambda T, gamma, k: (slow(T, gamma, k)[0], 2 * slow(T, gamma, k)[1]), "length"),
         (lambda T, gamma, k: (slow(T, gamma, k)[0], T[:, :k]), "else"),
+        (by_psi, "made Ψ"),
+        (lambda T, gamma, k: slow_dense(np.asarray(T), gamma, k), "dense only"),
         (lambda T, gamma, k: slow(T, gamma, k - 1), "shape"),
     ],
 }

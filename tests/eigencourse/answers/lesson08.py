@@ -45,6 +45,14 @@ def step_by_torch(W, W_old, phi, phi_next, gamma, step_size, stopped=True, live=
     return (weights - step_size * weights.grad).detach().numpy()
 
 
+def step_with_gradient(W, W_old, phi, phi_next, gamma, step_size):
+    """Whoever forgets .detach().numpy() has still done the step."""
+    weights = torch.tensor(W, requires_grad=True)
+    target = torch.tensor(phi + gamma * W_old @ phi_next)
+    (target - weights @ torch.tensor(phi)).square().sum().backward()
+    return weights - step_size * weights.grad
+
+
 def step_live(*arguments):
     return step_by_torch(*arguments, live=True)
 
@@ -86,7 +94,7 @@ def left(psi, k):
 RIGHT = {
     "successor_features": [lambda T, gamma, Phi: sr(T, gamma) @ Phi, features_by_rounds],
     "sr_error": [error, error_row_by_row],
-    "sr_step": [step, step_by_torch],
+    "sr_step": [step, step_by_torch, step_with_gradient],
     "blind": [lambda c, gamma: (c @ c, c / (1 - gamma)), lambda c, gamma: [(c**2).sum(), list(c / (1 - gamma))]],
     "feature_directions": [directions, by_covariance, lambda psi, k: -directions(psi, k)],
 }
@@ -100,6 +108,8 @@ WRONG = {
         (lambda T, gamma, Phi: gamma * sr(T, gamma) @ Phi, "γ on everything"),
         (lambda T, gamma, Phi: Phi + gamma * T @ Phi, "one step"),
         (lambda T, gamma, Phi: (1 - gamma) * sr(T, gamma) @ Phi, "an average"),
+        (lambda T, gamma, Phi: sr(T, 1) @ Phi, "no γ"),
+        (lambda T, gamma, Phi: features_by_rounds(T, 1, Phi), "no γ"),
         (lambda T, gamma, Phi: sr(T, gamma) @ Phi + Phi, "else"),
         (lambda T, gamma, Phi: sr(T, gamma) @ Phi[:, 0], "shape"),
         (lambda T, gamma: T, "raised"),

@@ -103,6 +103,12 @@ def cut(prediction, truth, position, screen):
     return ((prediction - truth)[np.ix_(rows, columns)] ** 2).sum() / (len(rows) * len(columns))
 
 
+def thirteen(prediction, truth, position, screen):
+    x, y = (round(p * 84 / side) for p, side in zip(position, screen[::-1], strict=True))
+    box = np.s_[max(y - 6, 0) : y + 7, max(x - 6, 0) : x + 7]
+    return np.mean((prediction[box] - truth[box]) ** 2)
+
+
 def over_144(prediction, truth, position, screen):
     return sliced(prediction, truth, position, screen, reduce=np.sum) / 144
 
@@ -177,6 +183,7 @@ WRONG = {
         (lambda *given: sliced(*given, reduce=lambda squares: np.sqrt(squares).mean()), "not squared"),
         (lambda *given: np.sqrt(sliced(*given)), "root"),
         (lambda *given: sliced(*given, half=12), "too large"),
+        (thirteen, "13 × 13"),
         (lambda *given: sliced(*given, low=lambda edge: edge), "edge"),
         (over_144, "edge"),
         (lambda *given: 2 * sliced(*given), "else"),

@@ -35,6 +35,10 @@ def unless(ends):
     return lambda now, ahead: None if ends(now, ahead) else int(ahead.argmax())
 
 
+def never(now, ahead):
+    ahead.argmax()
+
+
 def largest_change(now, ahead):
     return None if ahead.max() <= now else int(np.abs(ahead - now).argmax())
 
@@ -150,6 +154,28 @@ def far_only(heights, start, depth):
         place = best
 
 
+def half_a_slice(heights, start, depth):
+    """The end of the slice left out."""
+    place = start
+    while True:
+        low = max(place - depth, 0)
+        top = low + int(heights[low : place + depth].argmax())
+        if top == place:
+            return place
+        place = top
+
+
+def wrapping_slice(heights, start, depth):
+    """A slice whose beginning may be negative."""
+    place = start
+    while True:
+        window = heights[place - depth : place + depth + 1]
+        top = place - depth + int(window.argmax()) if window.size else place
+        if top == place:
+            return place
+        place = top
+
+
 def to_the_right(heights, start, depth):
     place = start
     while heights[place : place + depth + 1].argmax() > 0:
@@ -183,6 +209,7 @@ WRONG = {
         (lambda now, ahead: ahead - now, "shape"),
         (lambda now, ahead: "left", "not numbers"),
         (lambda now: now, "raised"),
+        (never, "returned nothing"),
     ],
     "compared": [
         ({"a": 2, "b": 1, "c": 3, "d": 4}, "a"),
@@ -226,6 +253,8 @@ WRONG = {
         (lambda heights, start, depth: climb(heights, start, depth + 1), "one too far"),
         (lambda heights, start, depth: climb(heights, start, depth - 1), "one too near"),
         (to_the_right, "one side"),
+        (half_a_slice, "half a slice"),
+        (wrapping_slice, "half a slice"),
         (lambda heights, start, depth: start, "start"),
         (lambda heights, start, depth: heights[climb(heights, start, depth)], "the height"),
         (lambda heights, start, depth: climb(heights, start, depth) + 0.5, "not a place"),

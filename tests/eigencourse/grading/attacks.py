@@ -107,8 +107,43 @@ ATTACKS: dict[str, Attack] = {
     "reads another submission": reads("@folder/ada.ipynb"),
     "reads the marks": reads("@folder/marks.csv"),
     "reads the solutions": reads("@root/notebooks/01_successor_representation.ipynb"),
-    "reads the tests' answers": reads("@root/tests/answers/lesson01.py"),
-    "reads the checks": reads("@root/eigenlib/exercises/lesson01.py"),
+    "reads the tests' answers": reads("@root/tests/eigencourse/answers/lesson01.py"),
+    "reads the checks": reads("@root/eigencourse/exercises/lesson01.py"),
+    "reads the checks' engine": reads("@root/eigencourse/exercises/answers.py"),
+    "reads the checks compiled": Attack(
+        "return [*Path('@root/eigencourse/exercises').glob('__pycache__/*'), *Path('@root').glob('*/exercises/lesson*')]",
+        harmless=True,
+    ),
+    "imports the checks": Attack(
+        """
+import importlib
+for name in ("eigencourse.exercises.lesson01", "eigencourse.exercises.answers", "eigenlib.exercises.lesson01"):
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        pass
+""",
+        harmless=True,
+    ),
+    "reads the grader's files": Attack(
+        """
+names = ("grade", "examiner", "keeper", "sandbox", "marks")
+return [name for name in names if Path(f"@root/eigencourse/grading/{name}.py").exists()]
+""",
+        harmless=True,
+    ),
+    "reads what else the course has": Attack(
+        """
+import eigencourse, eigencourse.grading
+known = {"__init__.py", "paths.py", "ledger.py", "claims.toml", "exercises", "grading", "__pycache__", "wire.py", "runner.py"}
+found = {name for module in (eigencourse, eigencourse.grading) for folder in module.__path__ for name in os.listdir(folder)}
+return found - known
+""",
+        harmless=True,
+    ),
+    "imports what finds the solutions": Attack(
+        "from eigencourse import editions, lessons; return lessons.lessons()", harmless=True
+    ),
     "reads the rest of the repository": Attack("return 'tests' in os.listdir('@root')", harmless=True),
     "looks for the old root": Attack(
         """
@@ -172,10 +207,12 @@ return any(not line.startswith("0000000000000000") for line in open("/proc/kalls
         "import numpy; return open(Path(numpy.__file__).parent / 'evil.pth', 'w').write('import os')"
     ),
     "changes modes in the package": Attack("os.chmod('@root/eigenlib/__init__.py', 0o777); return True"),
+    "changes the course": Attack("return open('@root/eigencourse/grading/wire.py', 'a').write(' ')"),
+    "puts a check where none is": Attack("return open('@root/eigencourse/exercises/lesson01.py', 'w').write(' ')"),
     "changes the dates of a device": Attack("os.utime('/dev/null', (1, 1)); return True"),
     "makes the root writable again": Attack(
         """
-for path in ("/", "@root/eigenlib", "/usr"):
+for path in ("/", "@root/eigenlib", "@root/eigencourse", "/usr"):
     if libc.mount(b"none", path.encode(), None, ctypes.c_ulong(32 | 4096), None) == 0:
         return True
 """
@@ -636,6 +673,7 @@ class World:
         watched = [
             self.canary,
             ROOT / "eigenlib",
+            ROOT / "eigencourse",
             ROOT / "tests",
             ROOT / "notebooks",
             *map(Path, ("/dev/null", "/dev/zero")),
@@ -826,7 +864,7 @@ def as_user(arguments: list[str], user: int = 54321) -> list[str]:
         ]
     # A copy that the user owns, as an owner's package is protected by nothing but its mount.
     copy, python = f"/tmp/attacks-{os.getpid()}.course", f"setpriv --reuid {user} --regid {user} --clear-groups"
-    parts = " ".join(f"'{ROOT}/{name}'" for name in ("eigenlib", "data", "tests", "notebooks"))
+    parts = " ".join(f"'{ROOT}/{name}'" for name in ("eigenlib", "eigencourse", "data", "tests", "notebooks"))
     steps += [f"mkdir {copy} && trap 'rm -rf {copy}' EXIT", f"cp -r {parts} {copy} && chown -R {user}:{user} {copy}"]
     steps += [f'PYTHONPATH={copy} HOME=/nonexistent {python} "$@"']
     return [
@@ -837,7 +875,7 @@ def as_user(arguments: list[str], user: int = 54321) -> list[str]:
         "\n".join(steps),
         "sh",
         sys.executable,
-        f"{copy}/tests/attacks.py",
+        f"{copy}/tests/eigencourse/grading/attacks.py",
         *arguments,
     ]
 

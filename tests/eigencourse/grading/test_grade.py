@@ -242,7 +242,7 @@ def test_a_file_named_like_a_formula_stays_a_text(tmp_path, monkeypatch):
 
 
 def test_an_examiner_that_fails_costs_one_row(tmp_path, monkeypatch):
-    monkeypatch.setattr("eigencourse.grading.grading.sys.executable", "/bin/false")
+    monkeypatch.setattr("eigencourse.grading.grade.sys.executable", "/bin/false")
     path = tmp_path / "01.ipynb"
     path.write_text(notebook(GOOD))
     (row,) = grade([path], tmp_path / "marks.csv", unsafe=True)
@@ -364,7 +364,7 @@ def test_where_there_is_no_sandbox_it_says_so(tmp_path, monkeypatch, capsys):
 @pytest.mark.parametrize("kind", ["user", "mnt"])
 def test_a_refusal_of_the_kernel_is_named(kind):
     """Where namespaces are forbidden, the sentence says which."""
-    script = "from eigencourse.exercises import sandbox; print(sandbox.missing())"
+    script = "from eigencourse.grading import sandbox; print(sandbox.missing())"
     refuse = f'echo 0 > /proc/sys/user/max_{kind}_namespaces; exec "$@"'
     command = ["unshare", "-Urf", "sh", "-c", refuse, "sh", sys.executable, "-c", script]
     done = subprocess.run(command, capture_output=True, text=True)
@@ -372,7 +372,7 @@ def test_a_refusal_of_the_kernel_is_named(kind):
 
 
 def test_two_graders_do_not_write_one_table(tmp_path, capsys):
-    with grade.alone_in(tmp_path):
+    with grading.alone_in(tmp_path):
         assert main(["grade", str(tmp_path), "--csv", str(tmp_path / "marks.csv"), "--unsafe"]) == 2
     assert "Another process is at work" in capsys.readouterr().err
 
@@ -380,7 +380,7 @@ def test_two_graders_do_not_write_one_table(tmp_path, capsys):
 def test_a_disk_that_fills_up_keeps_the_rows_before(tmp_path, monkeypatch, capsys):
     for name in "abc":
         (tmp_path / f"{name}.ipynb").write_text(notebook(GOOD))
-    written, real = [], grade.marks.replace_file
+    written, real = [], grading.marks.replace_file
 
     def replace(path, data):
         written.append(data)
@@ -427,3 +427,12 @@ def test_a_name_in_another_code_and_a_missing_file_cost_their_rows_only(tmp_path
     (tmp_path / "folder.csv").mkdir()
     assert main(["grade", strange, "--csv", "folder.csv"]) == 2
     assert "folder.csv, which is a folder" in capsys.readouterr().err
+
+
+def test_a_notebook_of_the_first_edition_is_graded(tmp_path):
+    """By the names that modules had then: they run in the room without an error, and its answers earn what they did."""
+    old = "from eigenlib import ledger, plots\nfrom eigenlib.exercises import check\nfrom eigenlib.gridworld import GridWorld"
+    record = "ledger.record('sr-neumann', 1e-15, holds=True, criterion='at most 1e-10')\nplots.maze"
+    (tmp_path / "01.ipynb").write_text(notebook(old, record, GOOD, "check.first_light(my_first_light)"))
+    (row,) = grade([tmp_path / "01.ipynb"], tmp_path / "marks.csv")
+    assert (row["status"], row["passed"]) == ("ok", 5)

@@ -16,7 +16,7 @@ from shared import executed, once
 
 from eigencourse import ledger, report
 from eigencourse.report import lesson_page
-from eigencourse.report import pages as pages
+from eigencourse.report import pages
 from eigencourse.exercises import all_exercises
 from eigencourse.report.figures import best_figure
 from eigencourse.lessons import Lesson, Outcome, lessons
@@ -31,7 +31,6 @@ def site(tmp_path_factory):
 
     def make(folder):
         def run_many(chosen, into, parameters, jobs, tell):
-            into.mkdir()
             outcomes = []
             for lesson in chosen:
                 outcome = executed(tmp_path_factory, lesson)
@@ -409,7 +408,7 @@ def test_folders_of_the_user_beside_the_report_stay(tmp_path, monkeypatch):
         (tmp_path / name).mkdir()
         (tmp_path / name / "thesis.txt").write_text("years of work")
     monkeypatch.setattr(report, "run_many", lambda *_: [])
-    monkeypatch.setattr(report.site, "render", lambda *_: None)
+    monkeypatch.setattr(report.pages, "render", lambda *_: None)
     for _ in range(2):  # the second one replaces the first
         assert report.write_report([], tmp_path / "report", {}, 1) == 0
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["report", "report.building", "report.old"]

@@ -1,9 +1,11 @@
 """Datasets: rows mean what they say, files do not depend on processes or on being killed, damage is noticed."""
 
+import errno
 import json
 import os
 import pickle
 import random
+import shutil
 import subprocess
 import sys
 import time
@@ -15,7 +17,7 @@ import psutil
 import pytest
 
 from eigenlib import storage
-from eigenlib.atari import _shards
+from eigenlib.atari import dataset as datasets
 from eigenlib.atari.dataset import (
     COLUMNS,
     CUT_OFF,
@@ -250,8 +252,8 @@ def test_stopped_at_every_single_step_it_goes_on(tmp_path, monkeypatch):
         path, wrap = tmp_path / str(steps), dies_at(steps)
         with monkeypatch.context() as patch:
             for owner, name in (
-                (Path, "replace"), (Path, "write_text"), (Path, "unlink"), (Path, "mkdir"), (np.memmap, "flush"),
-                (np.lib.format, "open_memmap"), (_shards.shutil, "rmtree"), (os, "posix_fallocate"),
+                (Path, "replace"), (os, "replace"), (os, "open"), (Path, "unlink"), (Path, "mkdir"), (os, "fsync"),
+                (np.lib.format, "write_array_header_1_0"), (shutil, "rmtree"),
             ):  # fmt: skip
                 if hasattr(owner, name):
                     patch.setattr(owner, name, wrap(getattr(owner, name)))
@@ -270,12 +272,12 @@ def test_stopped_at_every_single_step_it_goes_on(tmp_path, monkeypatch):
 def test_rows_that_were_damaged_meanwhile_are_collected_again(tmp_path, monkeypatch):
     path, task = tmp_path / "d", {"samples": 70, "shard": 30, "progress": False}
     with monkeypatch.context() as patch:
-        patch.setattr(_shards, "finish", lambda *_: (_ for _ in ()).throw(Killed))
+        patch.setattr(datasets, "_finish", lambda *_: (_ for _ in ()).throw(Killed))
         with pytest.raises(Killed):
             collect(maze(), path=path, **task)
-    frames = np.lib.format.open_memmap(path / "frames.npy.part", mode="r+")
-    frames[35] ^= 1
-    frames.flush()
+    damaged = bytearray((path / "shards" / "00001.npz").read_bytes())
+    damaged[len(damaged) // 2] ^= 1
+    (path / "shards" / "00001.npz").write_bytes(damaged)
     collect(maze(), path=path, **task)
     collect(maze(), path=tmp_path / "whole", **task)
     assert contents(path) == contents(tmp_path / "whole")
@@ -363,7 +365,7 @@ def test_a_planted_pickle_is_not_opened(small, tmp_path, verify):
 
 
 def test_too_little_disk_is_said_before_anything_is_written(tmp_path, monkeypatch):
-    monkeypatch.setattr(_shards.shutil, "disk_usage", lambda _: type("Usage", (), {"free": 5 * 10**6})())
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: type("Usage", (), {"free": 5 * 10**6})())
     with pytest.raises(DatasetError, match=r"1000 samples need 8\d{6} bytes .* only 5000000 bytes .* fewer, or into"):
         collect(maze(), 1000, tmp_path / "d", progress=False)
     assert not (tmp_path / "d").exists()
@@ -393,3 +395,39 @@ def test_progress_is_shown_when_asked(tmp_path, capsys):
     collect(lambda seed: maze(seed=seed), 100, tmp_path / "b", shard=30, progress=False)
     assert capsys.readouterr().err == ""
     assert contents(tmp_path / "a") == contents(tmp_path / "b")
+
+
+def test_a_disk_that_fills_up_at_the_end_is_one_sentence_and_leaves_no_half(tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    collect(maze(), 100, tmp_path / "whole", progress=False)
+    with monkeypatch.context() as patch:
+        patch.setattr(np.lib.format, "write_array_header_1_0", full)
+        with pytest.raises(DatasetError, match=r"cannot take its 100 samples \(No space left .* need 17\d{5} bytes"):
+            collect(maze(), 100, tmp_path / "d", progress=False)
+    assert not list((tmp_path / "d").glob("*.npy*"))
+    collect(maze(), 100, tmp_path / "d", progress=False)
+    assert contents(tmp_path / "d") == contents(tmp_path / "whole")
+
+
+@pytest.mark.parametrize("planted", ["frames.npy.part", "shards"])
+def test_a_received_folder_cannot_have_other_files_written(tmp_path, planted, monkeypatch):
+    """A collection half done, in which an array or the folder of marks is a link to somebody else's."""
+    task = {"samples": 70, "shard": 30, "progress": False}
+    with monkeypatch.context() as patch:
+        patch.setattr(datasets, "_finish", lambda *_: (_ for _ in ()).throw(Killed))
+        with pytest.raises(Killed):
+            collect(maze(), path=tmp_path / "received", **task)
+    link, victim = tmp_path / "received" / planted, tmp_path / "victim"
+    if planted == "shards":
+        shutil.rmtree(link)
+        victim.mkdir()
+    else:
+        victim.write_bytes(b"precious")
+    link.symlink_to(victim)
+    before = contents(victim) if victim.is_dir() else victim.read_bytes()
+    collect(maze(), path=tmp_path / "received", **task)
+    assert (contents(victim) if victim.is_dir() else victim.read_bytes()) == before
+    collect(maze(), path=tmp_path / "whole", **task)
+    assert contents(tmp_path / "received") == contents(tmp_path / "whole")

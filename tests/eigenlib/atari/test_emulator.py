@@ -8,9 +8,8 @@ from ale_py import ALEInterface, LoggerMode, roms
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eigenlib.atari._kernels import shrink
-from eigenlib.atari.emulator import Emulator, windows
-from eigenlib.atari.games import FLASHES, LOCKED, game_name
+from eigenlib._compiled.emulator import shrink
+from eigenlib.atari.emulator import FLASHES, LOCKED, Emulator, game_name, windows
 
 GAMES = ["bank_heist", "freeway", "montezuma_revenge", "ms_pacman"]
 each_game = pytest.mark.parametrize("game", GAMES)

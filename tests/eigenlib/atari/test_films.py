@@ -83,7 +83,7 @@ def test_every_frame_is_what_replay_shows_and_films_fit_into_the_budget(game):
     before = world.screen()
     film = filmed(world, actions)
     assert np.array_equal(world.screen(), before)  # the world is where it was
-    shown = options.replay(world, actions)
+    shown, _ = films.replay(world, actions)
     assert len(film.path) == len(shown) == 101
     for step in (0, 1, 9, 10, 57, 100):
         np.testing.assert_array_equal(film.frame(step), shown[step])
@@ -111,7 +111,7 @@ def test_a_maze_of_greys_has_films_too_and_they_end_with_the_episode():
     positions = np.concatenate([positions, np.full((2, 2), np.nan)])
     film = films.film(maze, actions, positions, np.append(rooms, [-1, -1]), np.append(lives, [0, 0]))
     assert len(film.path) == len(film.rooms) == 8
-    np.testing.assert_array_equal(film.frame(7), options.replay(maze, actions)[7][..., None].repeat(3, axis=2))
+    np.testing.assert_array_equal(film.frame(7), films.replay(maze, actions)[0][7][..., None].repeat(3, axis=2))
     assert film.shape == 1
 
 
@@ -134,19 +134,19 @@ def test_trails_break_at_deaths_rooms_jumps_and_where_nobody_is():
         [[5, 5], [8, 5], [11, 5], [14, 5], [17, 5], [20, 5], [23, 5], [60, 5], [63, 5], [66, 5]], dtype=float
     )
     rooms, lives = np.zeros(10, int), np.full(10, 3)
-    assert films.trails(path, rooms, lives) == [(0, 6), (7, 9)]  # put elsewhere between 6 and 7
+    assert films._trails(path, rooms, lives) == [(0, 6), (7, 9)]  # put elsewhere between 6 and 7
     lives[2:] = 2
-    assert films.trails(path, rooms, lives) == [(0, 1), (2, 6), (7, 9)]
+    assert films._trails(path, rooms, lives) == [(0, 1), (2, 6), (7, 9)]
     rooms[4:] = 1
-    assert films.trails(path, rooms, lives) == [(0, 1), (2, 3), (4, 6), (7, 9)]
+    assert films._trails(path, rooms, lives) == [(0, 1), (2, 3), (4, 6), (7, 9)]
     path[5] = np.nan
-    assert films.trails(path, rooms, lives) == [(0, 1), (2, 3), (4, 4), (6, 6), (7, 9)]
-    assert films.trails(np.full((4, 2), np.nan), np.zeros(4, int), np.zeros(4, int)) == []
+    assert films._trails(path, rooms, lives) == [(0, 1), (2, 3), (4, 4), (6, 6), (7, 9)]
+    assert films._trails(np.full((4, 2), np.nan), np.zeros(4, int), np.zeros(4, int)) == []
 
 
 def test_a_life_gained_breaks_nothing():
     path = np.arange(8.0).reshape(4, 2)
-    assert films.trails(path, np.zeros(4, int), np.array([3, 3, 4, 4])) == [(0, 3)]
+    assert films._trails(path, np.zeros(4, int), np.array([3, 3, 4, 4])) == [(0, 3)]
 
 
 def test_who_falls_in_the_temple_leaves_a_trail_that_ends_and_begins_again_at_the_start():
@@ -192,7 +192,7 @@ def tracks(**changed):
     ],
 )
 def test_what_an_option_did_in_words(changed, said):
-    assert films.what_it_did(tracks(**changed), 0) == said
+    assert films._what_it_did(tracks(**changed), 0) == said
 
 
 def test_films_of_a_game_come_by_number_and_sign():

@@ -14,8 +14,7 @@ import torch
 
 from eigencourse.cli import main
 from eigenlib import storage
-from eigenlib.atari import discovery, metrics, options, pipeline, pretrained
-from eigenlib.atari._lookahead import plans
+from eigenlib.atari import baselines, films, metrics, options, pipeline, pretrained
 from eigenlib.atari.dataset import NO_ACTION, Dataset
 from eigenlib.atari.emulator import Emulator
 from eigenlib.atari.network import DeepSR, Sizes
@@ -80,7 +79,7 @@ def test_the_best_action_is_taken_in_both_directions(maze, reward):
     rng = np.random.default_rng(0)
     matrix = rng.normal(size=(maze.world.n_states, maze.world.n_states))
     vectors = options.both_signs(rng.normal(size=(maze.world.n_states, 5)))
-    log = options.follow(maze, OneHot(maze, matrix), vectors, 12, reward=reward)
+    log = options.follow_greedily(maze, OneHot(maze, matrix), vectors, 12, reward=reward)
     for k in range(10):
         potential = vectors[:, k] if reward == "phi" else matrix @ vectors[:, k]
         states, stop = greedy(maze.world, potential, maze.state, 12)
@@ -100,7 +99,7 @@ def test_signs_alternate():
 @pytest.mark.parametrize("depth", [2, 3])
 def test_deeper_plans_are_the_best_of_all_sequences(maze, depth):
     vectors = np.random.default_rng(1).normal(size=(maze.world.n_states, 6))
-    log = options.follow(maze, OneHot(maze), vectors, 5, depth=depth, gamma=0.8)
+    log = options.follow_greedily(maze, OneHot(maze), vectors, 5, depth=depth, gamma=0.8)
     for k in range(6):
         for t, state in enumerate(states_of(maze, log.positions[k])[:-1]):
             best: dict[int, float] = {}
@@ -119,23 +118,25 @@ def test_a_plan_never_puts_off_what_it_can_have_now():
     """The best place is one step away: waiting and then going must not win over going."""
     maze = PixelMaze(GridWorld.from_text("....."), seed=0, steps=100)
     maze.state = 1
-    log = options.follow(maze, OneHot(maze), np.array([[0.0], [0.0], [1.0], [0.0], [0.0]]), 4, depth=3)
+    log = options.follow_greedily(maze, OneHot(maze), np.array([[0.0], [0.0], [1.0], [0.0], [0.0]]), 4, depth=3)
     assert states_of(maze, log.positions[0]) == [1, 2, 2, 2, 2]
     assert log.stops[0] == 1
 
 
 def test_where_plans_are_too_many_each_action_is_repeated():
-    assert len(plans(3, 5)) == 3 + 9 + 27 + 81 + 243
-    repeated = plans(18, 3)
+    every = options.plans(3, 5)
+    assert len(every) == len(set(every)) == 3 + 9 + 27 + 81 + 243
+    assert every[:4] == [(0,), (1,), (2,), (0, 0)]
+    for tree in (every, repeated := options.plans(18, 3)):
+        before = {(): -1} | {plan: number for number, plan in enumerate(tree)}
+        assert all(before[plan[:-1]] < number for number, plan in enumerate(tree))  # a plan stands after its beginning
     assert len(repeated) == 54
-    assert [(node.action, node.first, node.length) for node in repeated[18::18]] == [(0, 0, 2), (0, 0, 3)]
-    for number, node in enumerate(repeated[18:], start=18):
-        assert node.before < number
-        assert (repeated[node.before].action, repeated[node.before].length) == (node.action, node.length - 1)
+    assert repeated[18::18] == [(0, 0), (0, 0, 0)]
+    assert all(len(set(plan)) == 1 for plan in repeated)
 
 
 def test_ties_go_to_the_first_action(maze):
-    log = options.follow(maze, OneHot(maze), np.ones((maze.world.n_states, 1)), 6)
+    log = options.follow_greedily(maze, OneHot(maze), np.ones((maze.world.n_states, 1)), 6)
     assert (log.actions == 0).all()
     assert (log.gains == 0).all()
     assert log.stops.tolist() == [0]
@@ -148,9 +149,9 @@ def test_together_is_as_one_by_one(make):
     world = make()
     network = DeepSR(world.n_actions, TINY, seed=2)
     vectors = np.random.default_rng(0).normal(size=(TINY.features, 6))
-    together = options.follow(world, network, vectors, 5)
+    together = options.follow_greedily(world, network, vectors, 5)
     for k in range(6):
-        alone = options.follow(world, network, vectors[:, [k]], 5)
+        alone = options.follow_greedily(world, network, vectors[:, [k]], 5)
         for name, column in alone._asdict().items():
             np.testing.assert_allclose(getattr(together, name)[k], column[0], rtol=1e-3, atol=1e-4, err_msg=name)
 
@@ -162,7 +163,7 @@ def test_afterwards_the_world_is_as_before(sticky):
     for world in worlds:
         for _ in range(3):
             world.act(1)
-    options.follow(worlds[0], network, vectors, 3, depth=2)
+    options.follow_greedily(worlds[0], network, vectors, 3, depth=2)
     for action in (1, 1, 0, 2, 1):
         np.testing.assert_array_equal(worlds[0].frame(), worlds[1].frame())
         assert worlds[0].position() == worlds[1].position()
@@ -172,22 +173,24 @@ def test_afterwards_the_world_is_as_before(sticky):
 
 def test_it_starts_where_it_is_told_and_restores_even_after_an_error(maze):
     start, vectors = maze.save(), np.random.default_rng(0).normal(size=(maze.world.n_states, 3))
-    expected = options.follow(maze, OneHot(maze), vectors, 4)
+    expected = options.follow_greedily(maze, OneHot(maze), vectors, 4)
     maze.act(0), maze.act(3)
     here = maze.state
-    for name, column in options.follow(maze, OneHot(maze), vectors, 4, start=start)._asdict().items():
+    for name, column in options.follow_greedily(maze, OneHot(maze), vectors, 4, start=start)._asdict().items():
         np.testing.assert_array_equal(column, getattr(expected, name))
     assert maze.state == here
     network = OneHot(maze)
     network.phi = lambda frames: 1 / 0
     with pytest.raises(ZeroDivisionError):
-        options.follow(maze, network, vectors, 4)
+        options.follow_greedily(maze, network, vectors, 4)
     assert maze.state == here
 
 
 def test_after_the_end_nothing_happens():
     maze = PixelMaze(GridWorld.named("four_rooms"), seed=0, steps=4)
-    log = options.follow(maze, OneHot(maze), np.random.default_rng(0).normal(size=(maze.world.n_states, 3)), 7, depth=2)
+    log = options.follow_greedily(
+        maze, OneHot(maze), np.random.default_rng(0).normal(size=(maze.world.n_states, 3)), 7, depth=2
+    )
     assert (log.actions[:, :4] >= 0).all()
     assert (log.actions[:, 4:] == -1).all()
     assert np.isfinite(log.positions[:, :4]).all()
@@ -195,20 +198,21 @@ def test_after_the_end_nothing_happens():
     assert (log.gains[:, 4:] == 0).all()
     assert (log.potentials[:, 4:] == log.potentials[:, [4]]).all()
     maze.act(0), maze.act(0), maze.act(0), maze.act(0)
-    assert (options.follow(maze, OneHot(maze), np.ones((maze.world.n_states, 2)), 3).actions == -1).all()
+    assert (options.follow_greedily(maze, OneHot(maze), np.ones((maze.world.n_states, 2)), 3).actions == -1).all()
 
 
 def test_equal_frames_are_looked_at_once(maze):
     network = OneHot(maze)
-    options.follow(maze, network, np.ones((maze.world.n_states, 50)), 1)
+    options.follow_greedily(maze, network, np.ones((maze.world.n_states, 50)), 1)
     assert network.looked_at <= 1 + 4
 
 
 def test_the_film_shows_what_was_done():
     world = Emulator("freeway", seed=0)
-    log = options.follow(world, DeepSR(3, TINY), np.random.default_rng(3).normal(size=(TINY.features, 1)), 4)
-    film = options.replay(world, log.actions[0])
+    log = options.follow_greedily(world, DeepSR(3, TINY), np.random.default_rng(3).normal(size=(TINY.features, 1)), 4)
+    film, seen = films.replay(world, log.actions[0])
     assert film.shape == (5, 210, 160, 3)
+    np.testing.assert_allclose(seen, log.positions[0])
     np.testing.assert_array_equal(film[0], world.screen())
     for action in log.actions[0]:
         world.act(int(action))
@@ -229,7 +233,7 @@ def test_the_film_shows_what_was_done():
 def test_what_cannot_be_followed_is_refused(maze, change, says):
     given = {"world": maze, "network": DeepSR(4, TINY), "vectors": np.ones((16, 2)), "steps": 2}
     with pytest.raises(ValueError, match=says):
-        options.follow(**given | change)
+        options.follow_greedily(**given | change)
 
 
 # --- directions -----------------------------------------------------------------------------------------------------
@@ -253,7 +257,7 @@ def test_bad_rows_are_refused():
     with pytest.raises(ValueError, match="not finite"):
         options.eigenpurposes_from_rows(np.full((9, 4), np.nan), 2)
     with pytest.raises(ValueError, match="'pca'"):
-        options.directions("best", np.ones((9, 4)), np.ones((9, 4)), 2)
+        baselines.directions_of("best", np.ones((9, 4)), np.ones((9, 4)), 2)
 
 
 def test_features_and_rows_are_the_networks():
@@ -264,27 +268,25 @@ def test_features_and_rows_are_the_networks():
         expected = network.phi(torch.from_numpy(frames))
         np.testing.assert_allclose(phi, expected.numpy(), rtol=1e-4, atol=1e-5)
         np.testing.assert_allclose(psi, network.psi(expected).numpy(), rtol=1e-4, atol=1e-5)
-    np.testing.assert_array_equal(options.features(network, frames), phi)
-    np.testing.assert_array_equal(options.successor_rows(network, frames), psi)
     assert not torch.is_inference_mode_enabled()
 
 
 def test_controls():
     rng = np.random.default_rng(0)
     phi, psi = rng.normal(size=(50, 6)) + 10, rng.normal(size=(50, 6)) + 10
-    sr, pca, drawn = (options.directions(kind, phi, psi, 3).vectors for kind in ("sr", "pca", "random"))
+    sr, pca, drawn = (baselines.directions_of(kind, phi, psi, 3).vectors for kind in ("sr", "pca", "random"))
     for vectors in (sr, pca, drawn):
         np.testing.assert_allclose(np.linalg.norm(vectors, axis=0), 1)
     assert sr[:, 0] @ np.ones(6) / 6**0.5 > 0.99  # not centred: the first is the mean
     assert abs(pca[:, 0] @ np.ones(6)) / 6**0.5 < 0.9
-    np.testing.assert_array_equal(drawn, options.directions("random", phi, psi, 3).vectors)
-    assert not np.allclose(drawn, options.directions("random", phi, psi, 3, seed=1).vectors)
+    np.testing.assert_array_equal(drawn, baselines.directions_of("random", phi, psi, 3).vectors)
+    assert not np.allclose(drawn, baselines.directions_of("random", phi, psi, 3, seed=1).vectors)
 
 
 def test_an_untrained_network_sees_the_same_and_knows_nothing():
     network = DeepSR(3, TINY, mean=np.full((84, 84), 0.3), scale=np.full((84, 84), 0.1), seed=4)
     network.conv1.weight.data += 1
-    fresh = options.untrained(network, seed=4)
+    fresh = baselines.untrained_copy(network, seed=4)
     assert torch.equal(fresh.mean, network.mean)
     assert torch.equal(fresh.scale, network.scale)
     assert torch.equal(fresh.conv2.weight, network.conv2.weight)
@@ -365,7 +367,7 @@ def test_ends_and_deaths():
 
 
 def test_behaviour_counts_only_those_that_go_somewhere():
-    log = options._empty_log(3, 9)
+    log = options.empty_log(3, 9)
     log.positions[0] = [10, 10]  # never moves
     log.positions[1, :3], log.positions[1, 3:] = [10, 10], [80, 10]
     log.positions[2] = np.arange(10)[:, None] * [20, 0] + 10.0  # never stays
@@ -391,6 +393,39 @@ def test_prediction_errors_where_they_are_known():
     assert set(metrics.prediction_errors(network, blind, blind.transitions)) == {"frame"}
 
 
+@pytest.mark.parametrize("known", [True, False])
+def test_errors_in_other_units(known):
+    rng = np.random.default_rng(0)
+    frames = rng.integers(0, 256, (6, 84, 84), dtype=np.uint8)
+    actions, ends = np.array([0, 1, 0, 1, 0, 255], np.uint8), np.zeros(6, np.uint8)
+    positions = np.full((6, 2), 40.0 if known else np.nan, np.float32)
+    data = Dataset.from_arrays(frames, actions, ends, 2, positions)
+    network = DeepSR(2, Sizes(2, 8, 4), np.full((84, 84), 0.5), np.full((84, 84), 0.25))
+    own = metrics.prediction_errors(network, data, data.transitions)
+    double = metrics.prediction_errors(network, data, data.transitions, scale=np.full((84, 84), 0.5))
+    assert set(own) == ({"frame", "avatar"} if known else {"frame"})
+    for where, errors in own.items():
+        for guess, error in errors.items():
+            assert double[where][guess] == pytest.approx(error / 4, rel=1e-5)
+    background = ((frames[1:] / 255 - 0.5) / 0.25) ** 2
+    assert own["frame"]["background"] == pytest.approx(background.mean(), rel=1e-5)
+
+
+def test_predictions_are_of_the_action_that_was_taken():
+    rng = np.random.default_rng(0)
+    frames, actions = rng.integers(0, 256, (6, 84, 84), dtype=np.uint8), np.array([0, 1, 0, 1, 0, 255], np.uint8)
+    data = Dataset.from_arrays(frames, actions, np.zeros(6, np.uint8), 2, np.full((6, 2), 40.0, np.float32))
+    network = DeepSR(2, Sizes(2, 8, 4), np.full((84, 84), 0.5), np.full((84, 84), 0.25))
+    with torch.no_grad():
+        for parameter in network.parameters():  # large enough to show in whole grey levels
+            parameter.mul_(3)
+        each = [network.predict(network.phi(torch.from_numpy(frames[:5])), torch.full((5,), a)) for a in range(2)]
+        pixels = [network.to_pixels(guess).round().to(torch.uint8).numpy() for guess in each]
+    assert (pixels[0] != pixels[1]).any()
+    found = metrics.predicted_frames(network, data, np.array([3, 0]))
+    np.testing.assert_array_equal(found, [pixels[1][3], pixels[0][0]])
+
+
 # --- the pipeline ---------------------------------------------------------------------------------------------------
 
 AMOUNTS = {"passes": 1, "refine-passes": 1, "samples": 300, "rows": 200, "purposes": 5, "steps": 5}
@@ -414,7 +449,7 @@ def test_a_run_leaves_everything_and_a_second_one_nothing_new(done, capsys):
     before = {path: path.stat().st_mtime_ns for path in done.rglob("*.np?")}
     assert main(["atari", "run", "freeway", "--preset", "quick", "--out", str(done), *SMALL]) == 0
     said = capsys.readouterr().out
-    assert all(title in said for title in discovery.KINDS.values())
+    assert all(title in said for title in baselines.KINDS.values())
     assert "of 10" in said
     assert before == {path: path.stat().st_mtime_ns for path in done.rglob("*.np?")}
     assert (done / "options.png").read_bytes().startswith(b"\x89PNG")
@@ -424,7 +459,7 @@ def test_a_run_leaves_everything_and_a_second_one_nothing_new(done, capsys):
 def test_what_is_found_belongs_together(done):
     job = pipeline.prepare("freeway", "quick", out=done)
     found = pipeline.read_discovery(pipeline.discovery_path(job))
-    assert set(found.kinds) == set(discovery.KINDS)
+    assert set(found.kinds) == set(baselines.KINDS)
     for kind, arrays in found.kinds.items():
         assert arrays["positions"].shape == (10, 6, 2)
         assert arrays["actions"].shape == (10, 5)
@@ -433,7 +468,7 @@ def test_what_is_found_belongs_together(done):
         assert found.about["summary"][kind]["options"] == 10
     network = job.trained().network
     vectors = options.both_signs(found.kinds["sr"]["vectors"])
-    again = options.follow(job.world(), network, vectors, 5)  # all ten at once, not in batches
+    again = options.follow_greedily(job.world(), network, vectors, 5)  # all ten at once, not in batches
     np.testing.assert_array_equal(again.actions, found.kinds["sr"]["actions"])
     np.testing.assert_array_equal(again.positions, found.kinds["sr"]["positions"])
     assert set(found.about["prediction_errors"]) == {"frame", "avatar"}
@@ -487,16 +522,15 @@ def test_parts_of_another_discovery_are_not_used(done, tmp_path):
 
 def test_shipped_files_are_read_back_and_checked(done, tmp_path):
     job = pipeline.prepare("freeway", "quick", out=done)
-    pretrained.ship(job, tmp_path)
+    pipeline.ship(job, destination=tmp_path)
     assert sorted(contents(tmp_path)) == [
         *("freeway-lesson.json", "freeway-lesson.npz", "freeway.json", "freeway.safetensors")
     ]
     network, arrays, about = pretrained.load("Freeway", tmp_path)
     walk = pipeline.datasets.open_dataset(done / "walk")
     frames = np.array(walk.frames[:4])
-    np.testing.assert_allclose(
-        options.features(network, frames), options.features(job.trained().network, frames), rtol=0.05, atol=0.01
-    )
+    shipped, trained = (options.features_and_rows(n, frames)[0] for n in (network, job.trained().network))
+    np.testing.assert_allclose(shipped, trained, rtol=0.05, atol=0.01)
     assert arrays["frames"].shape == (65, 84, 84)
     assert (arrays["actions"] != NO_ACTION).all()
     assert np.ptp(arrays["positions"][:, 1]) > 0
@@ -534,14 +568,15 @@ def test_the_liveliest_rows_hold_no_death_and_no_end():
 def test_telling_options_end_in_different_places():
     ends = np.array([[0, 0, 1], [5, 5, 1], [90, 0, 1], [90, 0, 2], [50, 50, 1]], dtype=float)
     goes = np.array([True, True, True, True, False])
-    assert atari.telling_options(ends, goes) == [0, 2, 3]
-    assert atari.telling_options(ends, goes, most=2) == [0, 2]
+    assert atari._telling_options(ends, goes) == [0, 2, 3]
+    far = np.arange(12)[:, None] * [100, 0, 0]
+    assert atari._telling_options(far, np.ones(12, bool)) == list(range(8))  # one for each colour
 
 
 def test_stains_are_where_the_option_was_and_darkest_where_it_stayed():
     screen = np.full((210, 160, 3), 200, np.uint8)
     track = np.array([[[20, 20]] * 2 + [[100, 150]] * 30 + [[np.nan, np.nan]]])
-    picture = atari.density(screen, track)
+    picture = atari._density(screen, track)
     plain = picture[0, 0]
     changed = np.abs(picture - plain).sum(axis=2)
     assert changed[20, 20] > 0.05
@@ -602,7 +637,7 @@ def test_folders_are_named_by_what_is_in_them():
 
 
 def test_random_play_is_noted_as_options_are(maze):
-    log = options.wander(maze, 3, 20, np.random.default_rng(0))
+    log = baselines.wander(maze, 3, 20, np.random.default_rng(0))
     before = states_of(maze, log.positions[:, 0])
     assert len(set(before)) == 1
     for k in range(3):
@@ -614,7 +649,7 @@ def test_random_play_is_noted_as_options_are(maze):
 
 def test_random_play_stops_where_an_episode_does():
     short = PixelMaze(GridWorld.named("four_rooms"), seed=3, steps=5)
-    log = options.wander(short, 2, 9, np.random.default_rng(0))
+    log = baselines.wander(short, 2, 9, np.random.default_rng(0))
     assert (log.actions[:, :5] >= 0).all()
     assert (log.actions[:, 5:] == -1).all()
     assert np.isnan(log.positions[:, 6:]).all()

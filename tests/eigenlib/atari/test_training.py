@@ -1,6 +1,5 @@
 """Training: what is learned, and that neither kills, nor wrong files, nor several processes change it."""
 
-import fcntl
 import json
 import os
 import pickle
@@ -17,18 +16,12 @@ import pytest
 import torch
 from shared import free_port
 
-from eigenlib.atari import checkpoints, machine, training
+from eigenlib import storage
+from eigenlib.atari import device as devices
+from eigenlib.atari.batches import FeatureBatches, FrameBatches, image_statistics
 from eigenlib.atari.dataset import Dataset, collect
-from eigenlib.atari.learning import (
-    FeatureBatches,
-    FrameBatches,
-    Learner,
-    Objective,
-    Refinement,
-    choose_trained,
-    image_statistics,
-)
-from eigenlib.atari.machine import Compiled, choose_device, cores
+from eigenlib.atari.device import Compiled, choose_device, cores
+from eigenlib.atari.learning import Learner, Objective, Refinement, choose_trained
 from eigenlib.atari.network import DeepSR, Sizes
 from eigenlib.atari.training import Config, export_weights, load_network, load_run, train
 from eigenlib.storage import alone_in
@@ -63,7 +56,8 @@ def same(one, two) -> bool:
 
 def subprocess_of(call: str, **environment: str) -> subprocess.Popen:
     """Python, with this file imported as `t`, doing `call`."""
-    code = f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r}); import test_training as t; {call}"
+    places = [str(Path(__file__).parent), str(Path(__file__).parents[2] / "helpers")]
+    code = f"import sys; sys.path[:0] = {places!r}; import test_training as t; {call}"
     return subprocess.Popen([sys.executable, "-c", code], env=os.environ | environment)
 
 
@@ -284,7 +278,7 @@ def test_stopped_before_any_update_the_run_ends_the_same(tmp_path, whole, moment
 
 def test_a_kill_between_the_two_renames_leaves_the_old_checkpoint(tmp_path, whole, monkeypatch):
     """New tensors are there, run.json still names the old ones: those are kept, and load."""
-    original, written = checkpoints.replace_file, []
+    original, written = storage.replace_file, []
 
     def replace_file(path, data):
         written.append(path.name)
@@ -293,7 +287,7 @@ def test_a_kill_between_the_two_renames_leaves_the_old_checkpoint(tmp_path, whol
         original(path, data)
 
     with monkeypatch.context() as patch:
-        patch.setattr(checkpoints, "replace_file", replace_file)
+        patch.setattr(storage, "replace_file", replace_file)
         with pytest.raises(Stop):
             quiet(corridor(), SMALL_RUN, tmp_path / "cut", checkpoint_seconds=0.0)
     names = {path.name for path in (tmp_path / "cut").iterdir()}
@@ -358,7 +352,7 @@ def plain_loop(dataset, config: Config) -> DeepSR:
 def test_fp32_is_the_plain_loop_bit_for_bit(tmp_path):
     config = replace(SMALL_RUN, refine_passes=0)
     trained = quiet(corridor(), config, tmp_path, precision="fp32").network.state_dict()
-    with machine.threads(1):
+    with devices.threads(1):
         plain = plain_loop(corridor(), config).state_dict()
     assert all(torch.equal(trained[name], plain[name]) for name in plain)
 
@@ -398,7 +392,7 @@ def test_in_bf16_a_stopped_run_ends_the_same(tmp_path, moment, monkeypatch):
         with pytest.raises(Stop):
             quiet(corridor(), STEADY_RUN, tmp_path / "stopped", checkpoint_seconds=0.0, precision="bf16")
     assert progress_of(tmp_path / "stopped") == moment
-    monkeypatch.setattr(training, "faster_precision", lambda *_: pytest.fail("the precision was decided again"))
+    monkeypatch.setattr(devices, "faster_precision", lambda *_: pytest.fail("the precision was decided again"))
     resumed = quiet(corridor(), STEADY_RUN, tmp_path / "stopped", precision="auto")
     assert same(resumed, whole)
     assert resumed.about["precision"] == "bf16"
@@ -407,7 +401,7 @@ def test_in_bf16_a_stopped_run_ends_the_same(tmp_path, moment, monkeypatch):
 def test_the_precision_is_decided_once_and_recorded(tmp_path, monkeypatch):
     for precision in ("fp32", "bf16"):
         asked = []
-        monkeypatch.setattr(training, "faster_precision", lambda *sizes, p=precision, a=asked: a.append(sizes) or p)
+        monkeypatch.setattr(devices, "faster_precision", lambda *sizes, p=precision, a=asked: a.append(sizes) or p)
         run = quiet(corridor(), STEADY_RUN, tmp_path / precision, precision="auto")
         assert run.about["precision"] == load_run(tmp_path / precision).about["precision"] == precision
         assert same(run, quiet(corridor(), STEADY_RUN, tmp_path / f"{precision} by name", precision=precision))
@@ -431,20 +425,20 @@ def test_bf16_is_taken_where_it_pays(fp32, bf16, chosen, monkeypatch):
         clock[0] += bf16 if self.bfloat16 else fp32
 
     monkeypatch.setattr(Learner, "update", update)
-    monkeypatch.setattr(training.time, "perf_counter", lambda: clock[0])
-    assert training.faster_precision(2, TINY, 8) == chosen
+    monkeypatch.setattr(devices.time, "perf_counter", lambda: clock[0])
+    assert devices.faster_precision(2, TINY, 8) == chosen
     assert len(updates) == (2 if bf16 > 2 * fp32 else 8)
 
 
 def test_threads_are_those_of_free_cores_and_are_kept(tmp_path, monkeypatch):
-    monkeypatch.setattr(machine, "cores", lambda: 4)
+    monkeypatch.setattr(devices, "cores", lambda: 4)
     for load, free in ((0.2, 4), (2.6, 1), (1.4, 3), (40.0, 1)):
-        monkeypatch.setattr(machine.psutil, "getloadavg", lambda load=load: (load, 0.0, 0.0))
-        assert machine.free_cores() == free
+        monkeypatch.setattr(devices.psutil, "getloadavg", lambda load=load: (load, 0.0, 0.0))
+        assert devices.free_cores() == free
     config = replace(SMALL_RUN, passes=1, refine_passes=0)
     run = train(corridor(), config, tmp_path, device="cpu", progress=False, threads="auto", until=8)
     assert run.about["threads"] == 1
-    monkeypatch.setattr(machine.psutil, "getloadavg", lambda: (0.0, 0.0, 0.0))
+    monkeypatch.setattr(devices.psutil, "getloadavg", lambda: (0.0, 0.0, 0.0))
     assert train(corridor(), config, tmp_path, device="cpu", progress=False, threads="auto").about["threads"] == 1
 
 
@@ -527,7 +521,7 @@ def test_wrong_tensors_give_one_clear_error(tmp_path, how, described, monkeypatc
         disturb(tensors, how)
         if described:
             about = json.loads((folder / description).read_text())
-            about["sha256"] = checkpoints.sha256(tensors.read_bytes())
+            about["sha256"] = storage.sha256(tensors.read_bytes())
             (folder / description).write_text(json.dumps(about))
     message = {False: "checksums differ|is missing", True: "is not a safetensors file"}[described]
     with pytest.raises(ValueError, match=message):
@@ -550,6 +544,10 @@ def test_wrong_tensors_give_one_clear_error(tmp_path, how, described, monkeypatc
         ({"file": None}, "does not name its tensors"),
         ({"config": {"speed": 1}}, "settings that this version does not know"),
         ({"history": "long"}, "history"),
+        ({"history": [[None, 1.0, 1.0, 1.0]]}, "history"),
+        ({"update": -5}, "cannot be taken up .update must be at least 0, got -5"),
+        ({"update": 10**9}, "cannot be taken up .update is 1000000000, but its history ends at 7"),
+        ({"update": None}, "cannot be taken up .update must be a whole number"),
     ],
 )
 def test_wrong_descriptions_give_one_clear_error(tmp_path, change, message):
@@ -558,6 +556,35 @@ def test_wrong_descriptions_give_one_clear_error(tmp_path, change, message):
     (tmp_path / "run.json").write_text(json.dumps(about))
     with pytest.raises(ValueError, match=message):
         load_run(tmp_path)
+
+
+@pytest.mark.parametrize("update", [-5, 10**9, 3])
+def test_a_run_that_lies_about_its_updates_is_not_taken_up(tmp_path, update):
+    quiet(corridor(), SMALL_RUN, tmp_path, until=50)
+    about = json.loads((tmp_path / "run.json").read_text()) | {"update": update}
+    (tmp_path / "run.json").write_text(json.dumps(about))
+    with pytest.raises(ValueError, match="cannot be taken up"):
+        quiet(corridor(), SMALL_RUN, tmp_path)
+
+
+@pytest.mark.parametrize("part", ["squares", "target"])
+def test_a_checkpoint_of_other_shapes_is_refused(tmp_path, part):
+    """A single number would be spread over all weights without a word."""
+    quiet(corridor(), SMALL_RUN, tmp_path, until=50)
+    tensors, about = storage.load_tensors(tmp_path / "run")
+    name = f"{part}.successor1.weight"
+    storage.save_tensors(tmp_path / "run", tensors | {name: torch.ones(1)}, about, about["file"])
+    with pytest.raises(ValueError, match=f"The checkpoint's {name} is not of this network's shape"):
+        quiet(corridor(), SMALL_RUN, tmp_path)
+
+
+def test_what_a_killed_writer_left_goes_with_the_next_checkpoint(tmp_path):
+    """Also what one of the first edition left, whose names were others."""
+    quiet(corridor(), SMALL_RUN, tmp_path, until=50)
+    for name in ("run.json.part", "checkpoint-000000003.safetensors", "checkpoint-000000003.safetensors.part"):
+        (tmp_path / name).write_bytes(b"half")
+    quiet(corridor(), SMALL_RUN, tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["checkpoint-000000023.safetensors", "run.json"]
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "\x80", "[" * 100_000])
@@ -759,17 +786,3 @@ def test_two_runs_in_one_folder_are_refused(tmp_path):
     with alone_in(tmp_path / "run"), pytest.raises(ValueError, match="Another process is at work in"):
         quiet(corridor(), SMALL_RUN, tmp_path / "run")
     assert not (tmp_path / "run").exists()
-
-
-def test_a_lock_that_was_just_given_back_is_not_taken_for_ones_own(tmp_path, monkeypatch):
-    """A removes its lock after B has opened the file and before B locks it; a third one could lock a new file."""
-    original = fcntl.flock
-
-    def late(file, how):
-        (tmp_path / ".lock").unlink()
-        (tmp_path / ".lock").touch()
-        original(file, how)
-
-    monkeypatch.setattr(fcntl, "flock", late)
-    with pytest.raises(ValueError, match="Another process is at work in"), alone_in(tmp_path):
-        pass

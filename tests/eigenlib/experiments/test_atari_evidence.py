@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 import torch
 
-from eigenlib.atari import diagnosis, metrics, options, subgoals
+from eigenlib import experiments
+from eigenlib.atari import metrics, options
 from eigenlib.atari.dataset import CUT_OFF, EPISODE_ENDED, NO_ACTION, Dataset
 from eigenlib.atari.network import DeepSR, Sizes
-from eigenlib.atari.runs import Config
+from eigenlib.atari.training import Config
+from eigenlib.experiments import _atari_measures as measures
 from eigenlib.experiments import atari_evidence, verdicts
 from eigenlib.experiments.atari_evidence import Setting
 from eigenlib.experiments.verdicts import FAILS, HOLDS, PARTLY, SMALL, UNTESTABLE
@@ -47,9 +49,9 @@ def ring(steps: int = 3000, seed: int = 0) -> tuple[np.ndarray, Dataset, np.ndar
 def test_the_solved_sr_is_that_of_the_counted_chain():
     """On features that tell all places apart, LSTD is (I − γT)⁻¹ with the frequencies of the walk."""
     phi, walk, exact = ring()
-    solved = diagnosis.with_constant(phi) @ diagnosis.solved_successors(phi, walk, GAMMA, ridge=1e-12)
+    solved = measures.with_constant(phi) @ measures.solved_successors(phi, walk, GAMMA, ridge=1e-12)
     np.testing.assert_allclose(solved, phi @ exact, atol=1e-3)
-    other = diagnosis.with_constant(phi) @ diagnosis.solved_successors(phi, walk, 0.5, ridge=1e-12)
+    other = measures.with_constant(phi) @ measures.solved_successors(phi, walk, 0.5, ridge=1e-12)
     assert np.abs(other - phi @ exact).max() > 0.1
 
 
@@ -59,7 +61,7 @@ def test_a_solved_sr_counts_nothing_after_an_end(end, follows):
     places = np.tile([0, 1, 1], 50)
     phi = np.eye(2)[places]
     walk = episodes([3] * 50, end)
-    solved = diagnosis.with_constant(phi) @ diagnosis.solved_successors(phi, walk, GAMMA, ridge=1e-9)
+    solved = measures.with_constant(phi) @ measures.solved_successors(phi, walk, GAMMA, ridge=1e-9)
     last = 1 / (1 - GAMMA) if follows else 1.0
     np.testing.assert_allclose(solved[1], [0, last], atol=1e-3)
     np.testing.assert_allclose(solved[0], [1, GAMMA * last], atol=1e-3)
@@ -75,25 +77,25 @@ def clock(period: int = 7, turns: int = 60) -> tuple[np.ndarray, np.ndarray, Dat
 
 def test_the_td_error_is_none_for_the_exact_sr_and_large_for_another():
     phi, psi, walk = clock()
-    assert diagnosis.td_error(phi, psi, walk, GAMMA) < 1e-12
-    assert diagnosis.td_error(phi, psi, walk, 0.5) > 0.05
-    assert diagnosis.td_error(phi, np.roll(psi, 1, axis=0), walk, GAMMA) > 0.5
+    assert measures.td_error(phi, psi, walk, GAMMA) < 1e-12
+    assert measures.td_error(phi, psi, walk, 0.5) > 0.05
+    assert measures.td_error(phi, np.roll(psi, 1, axis=0), walk, GAMMA) > 0.5
 
 
 def test_sums_of_the_future_are_those_of_the_exact_sr():
     phi, psi, walk = clock()
-    assert diagnosis.monte_carlo_r2(phi, psi, walk, GAMMA, horizon=60) > 1 - 1e-5
-    assert abs(diagnosis.monte_carlo_r2(phi, np.full_like(psi, psi.mean()), walk, GAMMA, horizon=60)) < 1e-3
-    assert diagnosis.monte_carlo_r2(phi, np.roll(psi, 3, axis=0), walk, GAMMA, horizon=60) < 0
-    assert np.isnan(diagnosis.monte_carlo_r2(phi, psi, episodes([7] * 60), GAMMA, horizon=60))  # no future is known
+    assert measures.monte_carlo_r2(phi, psi, walk, GAMMA, horizon=60) > 1 - 1e-5
+    assert abs(measures.monte_carlo_r2(phi, np.full_like(psi, psi.mean()), walk, GAMMA, horizon=60)) < 1e-3
+    assert measures.monte_carlo_r2(phi, np.roll(psi, 3, axis=0), walk, GAMMA, horizon=60) < 0
+    assert np.isnan(measures.monte_carlo_r2(phi, psi, episodes([7] * 60), GAMMA, horizon=60))  # no future is known
 
 
 def test_an_end_is_a_known_future_and_a_cut_off_is_not():
     phi = np.tile(np.eye(3), (20, 1))
     exact = np.tile([[1, GAMMA, 0], [0, 1, 0], [0, 0, 1]], (20, 1))  # nothing follows the step out of place 1
     ended, cut = episodes([3] * 20, EPISODE_ENDED), episodes([3] * 20, CUT_OFF)
-    assert diagnosis.monte_carlo_r2(phi, exact, ended, GAMMA) == pytest.approx(1.0)
-    assert np.isnan(diagnosis.monte_carlo_r2(phi, exact, cut, GAMMA))
+    assert measures.monte_carlo_r2(phi, exact, ended, GAMMA) == pytest.approx(1.0)
+    assert np.isnan(measures.monte_carlo_r2(phi, exact, cut, GAMMA))
 
 
 def test_autocorrelation_stays_within_episodes():
@@ -101,7 +103,7 @@ def test_autocorrelation_stays_within_episodes():
     walk, rng = episodes([10] * 40), np.random.default_rng(0)
     steady = np.repeat(rng.standard_normal(40), 10)
     flips = steady * np.tile([1, -1], 200)
-    found = diagnosis.autocorrelation(np.column_stack([steady, flips, rng.standard_normal(400)]), walk, 3)
+    found = measures.autocorrelation(np.column_stack([steady, flips, rng.standard_normal(400)]), walk, 3)
     np.testing.assert_allclose(found[:2], [1, -1], atol=1e-12)
     assert abs(found[2]) < 0.2
     across = np.corrcoef(steady[:-3], steady[3:])[0, 1]
@@ -118,15 +120,15 @@ def test_a_position_is_read_from_features_that_hold_it_and_not_from_noise():
     mix, noise = rng.standard_normal((2, 30)), rng.standard_normal((1200, 30))
     seen = np.nan_to_num(positions) @ mix / 50 + 0.1 * noise
     half, rest = slice(0, 800), slice(800, None)
-    assert diagnosis.avatar_r2(seen[half], positions[half], seen[rest], positions[rest]).min() > 0.95
-    assert diagnosis.avatar_r2(noise[half], positions[half], noise[rest], positions[rest]).max() < 0.05
+    assert measures.avatar_r2(seen[half], positions[half], seen[rest], positions[rest]).min() > 0.95
+    assert measures.avatar_r2(noise[half], positions[half], noise[rest], positions[rest]).max() < 0.05
     assert (
-        diagnosis.avatar_r2(seen[half], positions[half], noise[rest], positions[rest]).max() < 0.1
+        measures.avatar_r2(seen[half], positions[half], noise[rest], positions[rest]).max() < 0.1
     )  # not the fit's own R²
     shuffled = rng.permutation(positions[half])  # fitted on the wrong places
-    assert diagnosis.avatar_r2(seen[half], shuffled, seen[rest], positions[rest]).max() < 0.1
+    assert measures.avatar_r2(seen[half], shuffled, seen[rest], positions[rest]).max() < 0.1
     positions[:, 0] = np.where(np.isnan(positions[:, 0]), np.nan, 46.5)
-    found = diagnosis.avatar_r2(seen[half], positions[half], seen[rest], positions[rest])
+    found = measures.avatar_r2(seen[half], positions[half], seen[rest], positions[rest])
     assert np.isnan(found[0])
     assert found[1] > 0.9
 
@@ -174,7 +176,7 @@ class Foresight:
 
 def tracked(predicted: np.ndarray) -> dict[str, float]:
     walk, _ = moving()
-    found = diagnosis.tracking(Foresight(predicted), walk, walk.transitions, (84, 84))
+    found = measures.tracking(Foresight(predicted), walk, walk.transitions, (84, 84))
     assert all(moved == 60 for _, moved in found.values()), found
     return {name: hits / moved for name, (hits, moved) in found.items()}
 
@@ -199,7 +201,7 @@ def test_places_are_compared_in_pixels_of_the_screen():
         tall = Dataset.from_arrays(
             walk.frames, walk.actions, walk.ends, 1, walk.positions * np.array([1, height / 84], np.float32)
         )
-        hits, moved = diagnosis.tracking(Foresight(aside), tall, tall.transitions, (height, 84))["avatar"]
+        hits, moved = measures.tracking(Foresight(aside), tall, tall.transitions, (height, 84))["avatar"]
         assert moved == 60
         assert hits / moved == expected
 
@@ -210,13 +212,13 @@ def test_a_sprite_that_lights_up_where_it_is_has_not_moved():
     walk.frames[1::2, 30:36, 40:44] = 200
     walk.frames[1::2, 60:66, 10:14] = 200
     walk.positions[:] = 42, 33
-    found = diagnosis.tracking(Foresight(walk.frames[1::2]), walk, walk.transitions, (84, 84))
+    found = measures.tracking(Foresight(walk.frames[1::2]), walk, walk.transitions, (84, 84))
     assert found == {"avatar": (0, 0), "others": (0, 0)}
 
 
 def test_where_nothing_moves_there_is_nothing_to_track():
     walk = episodes([2] * 5)
-    assert diagnosis.tracking(Foresight(np.zeros((5, 84, 84))), walk, walk.transitions, (84, 84)) == {
+    assert measures.tracking(Foresight(np.zeros((5, 84, 84))), walk, walk.transitions, (84, 84)) == {
         "avatar": (0, 0),
         "others": (0, 0),
     }
@@ -236,9 +238,9 @@ def tracks(ends: list[tuple[float, float]], lost: list[int | None], steps: int =
 def test_who_loses_a_life_while_staying_does_not_stay():
     ends = [(20, 20), (20, 25), (140, 20), (140, 140), (82, 80)]
     log = tracks(ends, [None, 10, 60, 100, None])
-    found = atari_evidence.outcome(log)
-    assert found.arrays["goes"].tolist() == [True, True, False, False, False]  # the last went nowhere
-    assert found.numbers == {"go_and_stay": 2, "ends": 1, "careless": 4, "deaths": 3}
+    arrays, numbers = atari_evidence.outcome(log)
+    assert arrays["goes"].tolist() == [True, True, False, False, False]  # the last went nowhere
+    assert numbers == {"go_and_stay": 2, "ends": 1, "careless": 4, "deaths": 3}
 
 
 @pytest.mark.parametrize(("at", "unharmed"), [(50, True), (51, False), (100, False), (1, True), (None, True)])
@@ -250,22 +252,22 @@ def test_the_last_half_is_the_one_that_is_looked_at(at, unharmed):
 
 
 def test_subgoals_are_counted_in_the_first_room_alone():
-    names = list(subgoals.SUBGOALS)
-    ends = [subgoals.SUBGOALS[names[0]], (subgoals.SUBGOALS["rope"][0] + 11.5, 105), (100, 20)]
-    log, spots = tracks(ends, [None] * 3), np.array([[300.0, 300.0], *subgoals.SUBGOALS.values()])
-    assert atari_evidence.outcome(log, spots).numbers["subgoals"] == 2
+    names = list(measures.SUBGOALS)
+    ends = [measures.SUBGOALS[names[0]], (measures.SUBGOALS["rope"][0] + 11.5, 105), (100, 20)]
+    log, spots = tracks(ends, [None] * 3), np.array([[300.0, 300.0], *measures.SUBGOALS.values()])
+    assert atari_evidence.outcome(log, spots)[1]["subgoals"] == 2
     log["rooms"][1, 1:] = 2
-    assert atari_evidence.outcome(log, spots).numbers["subgoals"] == 1
-    assert subgoals.near(np.empty((0, 2))) == []
+    assert atari_evidence.outcome(log, spots)[1]["subgoals"] == 1
+    assert measures.subgoals_near(np.empty((0, 2))) == []
 
 
 def test_chance_is_the_mean_over_all_choices():
     rng = np.random.default_rng(0)
-    goals = np.array(list(subgoals.SUBGOALS.values()))
+    goals = np.array(list(measures.SUBGOALS.values()))
     spots = np.concatenate([goals[:4] + 3, rng.uniform(0, 160, (5, 2))])
     for count in (0, 1, 3, 9, 30):
-        chosen = [len(subgoals.near(spots[list(c)])) for c in combinations(range(9), min(count, 9))]
-        assert subgoals.by_chance(spots, count) == pytest.approx(np.mean(chosen))
+        chosen = [len(measures.subgoals_near(spots[list(c)])) for c in combinations(range(9), min(count, 9))]
+        assert measures.by_chance(spots, count) == pytest.approx(np.mean(chosen))
 
 
 class Ledges:
@@ -299,7 +301,7 @@ class Ledges:
 
 
 def test_reachable_places_are_those_one_can_stand_at():
-    spots = subgoals.explore(Ledges(), 8000, np.random.default_rng(0))
+    spots = measures.reachable(Ledges(), 8000, np.random.default_rng(0))
     upper, lower = (set(spots[spots[:, 1] == y][:, 0].tolist()) for y in (100, 150))
     assert upper == set(range(4, 90, 8)) - {52}  # neither over the gap nor in the next room
     assert lower == set(range(4, 70, 8)) - {12}  # neither on the spikes nor where the skull comes
@@ -443,34 +445,29 @@ def test_settings_are_those_of_the_protocol():
 
 
 @pytest.fixture
-def small(monkeypatch):
-    """The same experiment, but tiny."""
+def small(monkeypatch, tmp_path):
+    """The same experiment, but tiny, and in a folder of its own."""
     sizes = {"WALK_ROWS": 300, "TEST_ROWS": 260, "DIRECTIONS": 3, "FOLLOWED": 1, "STEPS": 4, "PLAY_DRAWS": 2}
-    for name, value in sizes.items():
+    for name, value in (sizes | {"WORK": tmp_path / "work", "RESULTS": tmp_path / "results"}).items():
         monkeypatch.setattr(atari_evidence, name, value)
     config = Config(Sizes(4, 16, 32), 0.9, passes=2, log_every=2)
     monkeypatch.setattr(Setting, "config", property(lambda s: Config(**(vars(config) | {"seed": s.number}))))
     monkeypatch.setattr(Setting, "frames", property(lambda _: 200))
 
 
-def trained(setting: Setting, folder) -> None:
-    atari_evidence.train(setting, folder, device="cpu", threads=1, progress=False)
+WAYS = {"device": "cpu", "threads": 1, "precision": "fp32", "progress": False}
 
 
-def test_a_network_is_measured_at_its_stages_and_goes_on_if_stopped(small, tmp_path, monkeypatch):
+def test_a_network_is_measured_at_its_stages_and_goes_on_if_stopped(small, monkeypatch):
     """Stages share one training; a measurement that was stopped keeps its arms and ends with the same numbers."""
     early, late = Setting("freeway", 5, 100), Setting("freeway", 5, 300)
-    folder = tmp_path / "freeway-5"
-    for setting in (early, late):
-        trained(setting, folder)
-    whole = atari_evidence.run(early, folder, tmp_path / "whole", draws=2, device="cpu")
-    numbers = atari_evidence.storage.load(whole)[1]["numbers"]
+    numbers = atari_evidence.run(early, draws=2, **WAYS)[1]["numbers"]
     arms = {"sr", "solved", "pca", "random", "untrained", "untrained_pca", "play"}
     assert set(numbers) == arms | {"network", "untrained_network"}
     assert len(numbers["random"]["r8"]) == len(numbers["play"]["ends"]) == 2
     assert len({tuple(numbers[arm]["r8"]) for arm in arms - {"play"}}) == 6  # no arm is another one under a second name
 
-    followed, original = [], options.follow
+    followed, original = [], options.follow_greedily
 
     def follow(*arguments, **ways):
         if len(followed) == 3:
@@ -478,63 +475,60 @@ def test_a_network_is_measured_at_its_stages_and_goes_on_if_stopped(small, tmp_p
         followed.append(1)
         return original(*arguments, **ways)
 
-    for stage in (folder / "parts-100").iterdir():
+    for stage in (early.folder / "parts-100").iterdir():
         stage.unlink()
-    monkeypatch.setattr(options, "follow", follow)
+    monkeypatch.setattr(options, "follow_greedily", follow)
     with pytest.raises(InterruptedError):
-        atari_evidence.run(early, folder, tmp_path / "again", draws=2, device="cpu")
-    assert not (tmp_path / "again").exists()
+        atari_evidence.run(early, draws=2, **WAYS)
     again = []
-    monkeypatch.setattr(options, "follow", lambda *a, **w: again.append(1) or original(*a, **w))
-    path = atari_evidence.run(early, folder, tmp_path / "again", draws=2, device="cpu")
+    monkeypatch.setattr(options, "follow_greedily", lambda *a, **w: again.append(1) or original(*a, **w))
+    assert atari_evidence.run(early, draws=2, **WAYS)[1]["numbers"] == numbers
     assert len(again) == 7 - 3
-    assert atari_evidence.storage.load(path)[1]["numbers"] == numbers
-    atari_evidence.run(early, folder, tmp_path / "again", draws=2, device="cpu")  # done: nothing more
-    assert len(again) == 7 - 3
-    atari_evidence.run(early, folder, tmp_path / "again", draws=3, device="cpu")  # for a network to ship: one draw more
+    more = atari_evidence.run(early, draws=3, **WAYS)[1]["numbers"]  # for a network to ship: one draw more
     assert len(again) == 7 - 3 + 1
-    more = atari_evidence.storage.load(path)[1]["numbers"]
     assert more["random"]["r8"][:2] == numbers["random"]["r8"]
     assert len(more["random"]["r8"]) == 3
-    other = atari_evidence.storage.load(atari_evidence.run(late, folder, tmp_path / "whole", draws=2, device="cpu"))[1][
-        "numbers"
-    ]
+    other = atari_evidence.run(late, draws=2, **WAYS)[1]["numbers"]
     assert other["network"]["errors"]["frame"]["network"] < numbers["network"]["errors"]["frame"]["network"]
 
 
-def test_the_whole_experiment_is_a_loop_over_its_settings(small, tmp_path, monkeypatch):
+def test_the_whole_experiment_is_a_loop_over_its_settings(small, monkeypatch):
     some = [Setting("freeway", 0, 300_000), Setting("freeway", 5, 100)]
     monkeypatch.setattr(atari_evidence, "SETTINGS", some)
-    ways = {"device": "cpu", "threads": 1, "progress": False}
     for _ in range(2):  # the second time nothing is left to do
-        atari_evidence.make_reference(tmp_path / "work", tmp_path / "results", **ways)
-        monkeypatch.setattr(options, "follow", lambda *_, **__: pytest.fail("this was measured already"))
-    found = atari_evidence.stored(tmp_path / "results")
+        assert experiments.make("atari_evidence", **WAYS) == atari_evidence.RESULTS
+        monkeypatch.setattr(options, "follow_greedily", lambda *_, **__: pytest.fail("this was measured already"))
+    found = atari_evidence.stored(atari_evidence.RESULTS)
     assert list(found) == some
     assert {v.verdict for v in atari_evidence.score(found)} == {UNTESTABLE}  # one network is not five
 
 
-def test_numbers_of_a_network_are_every_seed(small, tmp_path):
+def test_results_of_networks_that_were_measured_are_read():
+    """Those that the running experiment has left: their names and what they hold."""
+    found = atari_evidence.stored()
+    assert len(found) == len(list(atari_evidence.RESULTS.glob("*.json"))) >= 2
+    assert set(found[Setting("montezuma_revenge", 0, 300_000)]) >= {"sr", "play", "network", "untrained_network"}
+    assert all("untestable" in line for line in experiments.scored("atari_evidence") if "as a whole" in line)
+
+
+def test_numbers_of_a_network_are_every_seed(small):
     """Weights, order and data all differ between two networks of one game; the stored setting is the one asked for."""
     about, data = [], []
     for number in (0, 1):
-        folder = tmp_path / str(number)
-        trained(Setting("freeway", number, 300_000), folder)
-        about.append(atari_evidence.training.load_run(folder / "run").about)
-        data.append(np.load(folder / "data" / "actions.npy"))
+        setting = Setting("freeway", number, 300_000)
+        atari_evidence.train(setting, **WAYS)
+        about.append(atari_evidence.training.load_run(setting.folder / "run").about)
+        data.append(np.load(setting.folder / "data" / "actions.npy"))
     assert about[0]["dataset"] != about[1]["dataset"]
     assert not np.array_equal(*data)
     assert [a["config"]["seed"] for a in about] == [0, 1]
 
 
-def test_the_untrained_arm_sees_the_same_frames_with_the_first_weights(small, tmp_path, monkeypatch):
+def test_the_untrained_arm_sees_the_same_frames_with_the_first_weights(small, monkeypatch):
     """Its φ is that of the network before its first update, its SR is solved and not a random head."""
-    folder, seen = tmp_path / "freeway-1", []
-    setting = Setting("freeway", 1, 300_000)
-    trained(setting, folder)
-    original = options.features_and_rows
+    seen, original = [], options.features_and_rows
     monkeypatch.setattr(options, "features_and_rows", lambda n, f: seen.append(n) or original(n, f))
-    atari_evidence.run(setting, folder, tmp_path / "results", draws=1, device="cpu")
+    atari_evidence.run(Setting("freeway", 1, 300_000), draws=1, **WAYS)
     first = DeepSR(seen[0].n_actions, Sizes(4, 16, 32), seen[0].mean, seen[0].scale, seed=1)
     assert torch.equal(seen[2].features.weight, first.features.weight)
     assert not torch.equal(seen[0].features.weight, first.features.weight)

@@ -6,7 +6,8 @@ import pytest
 from eigenlib import plots
 from eigenlib.atari.network import DeepSR, Sizes
 from eigenlib.atari.pixels import PixelMaze
-from eigenlib.eigenpurposes import extract_eigenpurposes, principal_cosines
+from eigenlib.comparing import principal_cosines
+from eigenlib.eigenpurposes import extract_eigenpurposes
 from eigenlib.experiments import deep_rooms
 from eigenlib.experiments.deep_rooms import (
     Learned,

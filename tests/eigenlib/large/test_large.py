@@ -7,19 +7,15 @@ import pytest
 from scipy import ndimage
 from shared import every
 
+from eigenlib.comparing import residuals
 from eigenlib.control import q_learning
 from eigenlib.diffusion import diffusion_curve, diffusion_time
-from eigenlib.eigenoptions import (
-    discover_eigenoptions,
-    follow,
-    learn_eigenoption,
-    random_subgoal_options,
-    require_options,
-    subgoal_option,
-)
-from eigenlib.eigenpurposes import extract_eigenpurposes, residuals, sr_eigenpurposes
-from eigenlib.gridworld import GridWorld, big_rooms
+from eigenlib.eigenoptions import discover_eigenoptions, follow, learn_eigenoption, random_subgoal_options
+from eigenlib.eigenpurposes import extract_eigenpurposes, sr_eigenpurposes
+from eigenlib.gridworld import GridWorld
+from eigenlib.large.rooms import big_rooms
 from eigenlib.large.sampled_diffusion import sampled_diffusion_time
+from eigenlib.options import require_options, subgoal_option
 from eigenlib.representation import laplacian, learn_successor_representation, successor_representation
 
 DOORS = "......\n.X>.X.\n.X..X.\n.X.vX.\n......"

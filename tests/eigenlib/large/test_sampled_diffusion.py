@@ -7,13 +7,14 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.sparse.csgraph import connected_components
-from test_diffusion import CONVENTIONS, EIGENOPTIONS, ROOMS, everywhere, tasks
+from walks import CONVENTIONS, EIGENOPTIONS, ROOMS, everywhere, tasks
 
 from eigenlib.diffusion import DiffusionWarning, diffusion_time
 from eigenlib.eigenoptions import Option, discover_eigenoptions, random_subgoal_options
 from eigenlib.eigenpurposes import sr_eigenpurposes
-from eigenlib.gridworld import GridWorld, big_rooms
+from eigenlib.gridworld import GridWorld
 from eigenlib.large import sampled_diffusion
+from eigenlib.large.rooms import big_rooms
 from eigenlib.large.sampled_diffusion import sampled_diffusion_time
 
 

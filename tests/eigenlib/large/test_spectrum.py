@@ -11,17 +11,11 @@ from mazes import random_maze
 from scipy import sparse
 from worlds import place_door, worlds
 
-from eigenlib.eigenpurposes import (
-    Eigenpurposes,
-    alignment,
-    eigenspaces,
-    extract_eigenpurposes,
-    principal_cosines,
-    residuals,
-    sr_eigenpurposes,
-)
-from eigenlib.gridworld import GridWorld, big_rooms
-from eigenlib.large import spectrum
+from eigenlib.comparing import alignment, eigenspaces, principal_cosines, residuals
+from eigenlib.eigenpurposes import Eigenpurposes, extract_eigenpurposes, sr_eigenpurposes
+from eigenlib.gridworld import GridWorld
+from eigenlib.large import factors, spectrum
+from eigenlib.large.rooms import big_rooms
 from eigenlib.large.spectrum import SpectrumWarning
 from eigenlib.representation import laplacian, successor_representation
 
@@ -286,7 +280,7 @@ def test_failures_are_one_clear_error(monkeypatch):
         raise spectrum.ArpackError(-1, {-1: "No convergence"})
 
     with monkeypatch.context() as patch:
-        patch.setattr(spectrum, "splu", no_memory)
+        patch.setattr(factors, "splu", no_memory)
         with pytest.raises(MemoryError, match="do not fit into memory: use a smaller world"):
             extract_eigenpurposes(T, 3)
     monkeypatch.setattr(spectrum, "eigsh", no_convergence)

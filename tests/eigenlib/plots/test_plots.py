@@ -52,7 +52,7 @@ def test_show_needs_a_sentence_and_passes_it_on():
     fig = plots.figure(2, 2)
     with pytest.raises(ValueError, match="sentence"):
         plots.show(fig, "a figure")
-    with patch("eigenlib.plots.display") as display:
+    with patch("IPython.display.display") as display:
         plots.show(fig, "An empty figure for a test.")
     assert display.call_args.kwargs["metadata"]["image/png"]["alt"] == "An empty figure for a test."
 

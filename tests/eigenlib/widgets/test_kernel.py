@@ -10,12 +10,13 @@ from mazes import random_maze
 from worlds import place_door
 
 from eigenlib import widgets
+from eigenlib.comparing import relative_error
 from eigenlib.control import q_learning
 from eigenlib.diffusion import DiffusionWarning, diffusion_time
 from eigenlib.eigenoptions import discover_eigenoptions, learn_eigenoption, subgoal_option
 from eigenlib.eigenpurposes import extract_eigenpurposes
 from eigenlib.gridworld import GridWorld, MapError, big_rooms, map_names
-from eigenlib.representation import laplacian, learn_successor_representation, relative_error, successor_representation
+from eigenlib.representation import laplacian, learn_successor_representation, successor_representation
 
 pytestmark = pytest.mark.browser
 EXACT = 1e-9
