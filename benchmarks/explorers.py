@@ -15,7 +15,8 @@ from playwright.sync_api import sync_playwright
 from eigencourse.doctor import find_browser
 from eigenlib import widgets
 from eigenlib.experiments.deep_rooms import stored_runs
-from eigenlib.gridworld import GridWorld, MapError, big_rooms
+from eigenlib.gridworld import GridWorld, MapError
+from eigenlib.large.rooms import big_rooms
 
 MOVES, BAR = 200, 50.0
 GAMMAS = {"gamma": [0.1, 0.5, 0.9, 0.97, 0.99]}

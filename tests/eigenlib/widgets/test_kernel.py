@@ -13,9 +13,11 @@ from eigenlib import widgets
 from eigenlib.comparing import relative_error
 from eigenlib.control import q_learning
 from eigenlib.diffusion import DiffusionWarning, diffusion_time
-from eigenlib.eigenoptions import discover_eigenoptions, learn_eigenoption, subgoal_option
+from eigenlib.eigenoptions import discover_eigenoptions, learn_eigenoption
 from eigenlib.eigenpurposes import extract_eigenpurposes
-from eigenlib.gridworld import GridWorld, MapError, big_rooms, map_names
+from eigenlib.gridworld import GridWorld, MapError, map_names
+from eigenlib.large.rooms import big_rooms
+from eigenlib.options import subgoal_option
 from eigenlib.representation import laplacian, learn_successor_representation, successor_representation
 
 pytestmark = pytest.mark.browser
