@@ -102,9 +102,9 @@ class Lab:
     def run_all(self) -> None:
         """Run → Run All Cells; again if the menu was not yet alive, which happens in a lab that has just opened."""
         for _ in range(10):
-            self.tab.locator(".lm-MenuBar-item", has_text="Run").first.click()
-            self.tab.locator("li[data-command='runmenu:run-all']").click()
             try:
+                self.tab.locator(".lm-MenuBar-item", has_text="Run").first.click(timeout=20_000)
+                self.tab.locator("li[data-command='runmenu:run-all']").click(timeout=20_000)
                 self.tab.wait_for_selector(".jp-InputPrompt:text('[*]')", timeout=20_000)
                 return
             except TimeoutError:
