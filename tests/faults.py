@@ -40,7 +40,9 @@ HELPER = Path(__file__).parent / "helpers" / "small_command.py"
 GRACE = 2.0  # seconds that something may live on
 LONGEST = 600.0
 SIGNALS = ("KILL", "TERM", "INT")
-ATARI = "freeway --preset quick --device cpu --threads 1 --precision fp32 --seed 3 --out job --processes 2 --samples 100"
+ATARI = (
+    "freeway --preset quick --device cpu --threads 1 --precision fp32 --seed 3 --out job --processes 2 --samples 100"
+)
 ATARI += " --passes 2 --refine-passes 1 --rows 60 --purposes 1 --steps 2"
 ANSWER = "import numpy as np\nmy_first_light = 10\nmy_ratio_limit = {}\n"
 
