@@ -36,11 +36,15 @@ from pathlib import Path
 import nbformat
 import psutil
 
+from eigencourse.lessons import clean
+
 HELPER = Path(__file__).parent / "helpers" / "small_command.py"
 GRACE = 2.0  # seconds that something may live on
 LONGEST = 600.0
 SIGNALS = ("KILL", "TERM", "INT")
-ATARI = "freeway --preset quick --device cpu --threads 1 --precision fp32 --seed 3 --out job --processes 2 --samples 100"
+ATARI = (
+    "freeway --preset quick --device cpu --threads 1 --precision fp32 --seed 3 --out job --processes 2 --samples 100"
+)
 ATARI += " --passes 2 --refine-passes 1 --rows 60 --purposes 1 --steps 2"
 ANSWER = "import numpy as np\nmy_first_light = 10\nmy_ratio_limit = {}\n"
 
@@ -107,11 +111,8 @@ class Bench:
     def small_disk(self, room: int) -> None:
         """A file system with so many bytes of room; then it grows."""
         with self._folder() as folder, _mounted(folder, self.start, room) as grow:
-            if grow is None:  # nobody may mount here: no file may grow beyond that
-                process = self._begin(folder, most=room)
-            else:
-                process = self._begin(folder)
-            self._finish(process, None, sentence=True)
+            # where nobody may mount, no file may grow beyond that
+            self._finish(self._begin(folder, most=0 if grow else room), None, sentence=True)
             if grow is not None:
                 grow()
             self._again(folder)
@@ -182,8 +183,6 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 def _timeless(path: Path) -> bytes:
     if path.suffix == ".ipynb":
-        from eigencourse.lessons import clean
-
         notebook = clean(nbformat.read(path, as_version=4))
         notebook.metadata.eigenlib.pop("run", None)
         return nbformat.writes(notebook).encode()
@@ -212,7 +211,7 @@ def _furnish(folder: Path) -> None:
 def _write(path: Path, cells: list, **metadata) -> None:
     for number, cell in enumerate(cells):
         cell["id"] = f"cell-{number}"
-    nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=metadata), path)
+    nbformat.write(clean(nbformat.v4.new_notebook(cells=cells, metadata=metadata)), path)
 
 
 def _said(process: subprocess.Popen) -> tuple[int, str]:

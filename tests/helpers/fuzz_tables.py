@@ -604,16 +604,6 @@ PICTURES = {
         live.spectra,
         {"laplacian_values": array(lambda: np.linspace(0, 1, 6), rows=True), "gamma": gamma()},
     ),
-    "plots.explorers.eigenoption": (
-        live.eigenoption,
-        {
-            "world": world(),
-            "values": array(lambda: PURPOSES.values, rows=True, fine=("[1, 2, 3]",)),
-            "index": whole(1, 0, S - 1),
-            "vector": per_state(),
-            "policy": array(lambda: OPTIONS[0].policy),
-        },
-    ),
     "widgets.MazeEditor": (
         widgets.MazeEditor,
         {"world": world(), "index": whole(1, 0, S - 1), "gamma": gamma(), "story": flag(False)},

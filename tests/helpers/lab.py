@@ -120,21 +120,3 @@ class Lab:
 
     def busy(self) -> bool:
         return "[*]" in "".join(self.tab.locator(".jp-InputPrompt").all_text_contents())
-
-    def explorer(self, which: int):
-        """The which-th explorer of the notebook, on screen with its picture."""
-        found = self.tab.locator(".eigenlib-explorer").nth(which)
-        found.locator("img").first.wait_for()
-        found.scroll_into_view_if_needed()
-        return found
-
-    def move(self, explorer, key: str, slider: int = 0) -> None:
-        explorer.locator(".noUi-handle").nth(slider).press(key)
-
-    def picture(self, explorer) -> str:
-        """The address of an explorer's image, which changes with every redraw."""
-        return explorer.locator("img").first.get_attribute("src")
-
-    def wait_for_new_picture(self, explorer, before: str) -> None:
-        image = explorer.locator("img").first.element_handle()
-        self.tab.wait_for_function("([image, before]) => image.src !== before", arg=[image, before])

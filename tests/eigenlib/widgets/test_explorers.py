@@ -33,12 +33,14 @@ from eigencourse.lessons import Lesson, Outcome
 from eigencourse.report import pages
 from eigencourse.report.lesson_page import widget_json
 from eigenlib import widgets
+from eigenlib.comparing import alignment
 from eigenlib.control import q_learning
 from eigenlib.diffusion import diffusion_time
-from eigenlib.eigenoptions import discover_eigenoptions, learn_eigenoption, subgoal_option
-from eigenlib.eigenpurposes import alignment, extract_eigenpurposes
+from eigenlib.eigenoptions import discover_eigenoptions, learn_eigenoption
+from eigenlib.eigenpurposes import extract_eigenpurposes
 from eigenlib.experiments.deep_rooms import stored_runs
 from eigenlib.gridworld import GridWorld
+from eigenlib.options import subgoal_option
 from eigenlib.representation import learn_successor_representation, successor_representation
 from eigenlib.widgets import MazeEditor, explore_sr
 
