@@ -24,6 +24,8 @@ def maze(tab):
 
 
 def flat(tab):
+    """The map from above, at once: what glides there would not be where the hand is."""
+    tab.emulate_media(reduced_motion="reduce")
     if tab.get_by_role("button", name="Flat", exact=True).count():
         tab.get_by_role("button", name="Flat", exact=True).first.click()
         tab.wait_for_timeout(50)

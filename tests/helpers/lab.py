@@ -76,7 +76,7 @@ class Lab:
 
     def __init__(self, browser, address: str, notebook: str) -> None:
         self.errors, self.theirs, self.closing = [], [], False
-        self.tab = browser.new_page(viewport={"width": 1280, "height": 1000}, reduced_motion="reduce")
+        self.tab = browser.new_page(viewport={"width": 1280, "height": 1000})
         self.tab.on("pageerror", lambda error: self.heard(error.message, error.stack or ""))
         self.tab.on("console", lambda m: self.heard(m.text, m.location["url"]) if m.type == "error" else None)
         self.tab.goto(f"{address}/lab/tree/{notebook}?reset")
@@ -110,6 +110,19 @@ class Lab:
             except TimeoutError:
                 self.tab.keyboard.press("Escape")
         raise AssertionError("Run All Cells did nothing")
+
+    def run_cell(self, which: int) -> None:
+        """Shift + Enter in one cell; again if a lab that has just opened did not hear it."""
+        cell = self.tab.locator(".jp-CodeCell").nth(which)
+        for _ in range(10):
+            cell.locator(".cm-content").click()
+            self.tab.keyboard.press("Shift+Enter")
+            try:
+                cell.locator(".jp-InputPrompt:not(:text('[ ]'))").wait_for(timeout=20_000)
+                return
+            except TimeoutError:
+                self.tab.keyboard.press("Escape")
+        raise AssertionError(f"cell {which} did not run")
 
     def wait_done(self) -> None:
         """Until no cell waits or runs."""

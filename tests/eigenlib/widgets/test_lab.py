@@ -70,8 +70,8 @@ def test_explorers_in_the_lab(server, browser):
         lab.wait_done()
         for which in desks:
             follows_twenty_moves(lab.tab, which)
+        check_player(lab.tab.locator(".eigenlib-films"))  # before the editor, which asks for a page at rest
         check_editor(lab.tab)
-        check_player(lab.tab.locator(".eigenlib-films"))
         assert "[ ]:" not in {
             text.strip() for text in lab.tab.locator(".jp-CodeCell .jp-InputPrompt").all_text_contents()
         }
