@@ -13,7 +13,7 @@ TABLE = re.compile(r"^(\w+) +(.+?) +(\d+)  (held|\d+ FAILED)$", re.MULTILINE)
 
 
 def faults(*arguments, **environment):
-    command = [sys.executable, str(ROOT / "tests" / "faults.py"), *arguments]
+    command = [sys.executable, str(ROOT / "tests" / "helpers" / "faults.py"), *arguments]
     return subprocess.run(command, env=os.environ | environment, capture_output=True, text=True, timeout=1200)
 
 
