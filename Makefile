@@ -26,7 +26,7 @@ attacks: $(READY)  ## what hostile submissions might try while `eigenlib grade` 
 	@$(BIN)/python tests/eigencourse/grading/attacks.py $(ARGS)
 
 faults: $(READY)  ## kill, interrupt and starve every long command; a rerun must give the same bytes (half an hour)
-	@$(BIN)/python tests/faults.py $(ARGS)
+	@$(BIN)/python tests/helpers/faults.py $(ARGS)
 
 lab: $(READY)  ## open JupyterLab on notebook 00
 	@$(BIN)/jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) --LabApp.app_settings_dir=$(CURDIR)/tools/lab --KernelManager.transport_encryption=auto notebooks/00_start_here.ipynb
