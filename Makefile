@@ -7,7 +7,7 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && exit; done; echo python3)
 
 .DEFAULT_GOAL := help
-.PHONY: help report test fuzz attacks lab notebooks portable readme student bench doctor wheel newest clean
+.PHONY: help report test fuzz attacks faults lab notebooks portable readme student bench doctor wheel newest clean
 
 help:  ## this list
 	@grep -hE '^[a-z]+:.*##' Makefile | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "make %-10s %s\n", $$1, $$2}'
@@ -24,6 +24,9 @@ fuzz: $(READY)  ## the fuzz of the tests, ten times as long
 
 attacks: $(READY)  ## what hostile submissions might try while `eigenlib grade` runs, class by class (half an hour)
 	@$(BIN)/python tests/eigencourse/grading/attacks.py $(ARGS)
+
+faults: $(READY)  ## kill, interrupt and starve every long command; a rerun must give the same bytes (half an hour)
+	@$(BIN)/python tests/helpers/faults.py $(ARGS)
 
 lab: $(READY)  ## open JupyterLab on notebook 00
 	@$(BIN)/jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) --LabApp.app_settings_dir=$(CURDIR)/tools/lab --KernelManager.transport_encryption=auto notebooks/00_start_here.ipynb

@@ -11,8 +11,9 @@ import math
 import os
 import re
 import sys
+import tempfile
 from argparse import Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +66,8 @@ def main(arguments: list[str] | None = None) -> int:
             parser.print_help()
             return 2
         _require_values(vars(options))
-        return options.run(options)
+        with _home():
+            return options.run(options)
     except KeyboardInterrupt:
         print("\neigenlib: stopped by you; what was finished is kept, and nothing is half-written.", file=sys.stderr)
         return 130
@@ -83,6 +85,17 @@ def main(arguments: list[str] | None = None) -> int:
             sentence = f"The path {os.fsdecode(problem.filename)[:200]!r} cannot be used: {problem.strerror.lower()}."
         print(f"eigenlib: {' '.join(sentence.split())}", file=sys.stderr)
         return 2
+
+
+@contextlib.contextmanager
+def _home() -> Iterator[None]:
+    """IPython, Matplotlib and numba keep things at home; where nobody can write there, a folder stands in until we end."""
+    if os.access(os.path.expanduser("~"), os.W_OK):
+        yield
+    else:
+        with tempfile.TemporaryDirectory(prefix="eigenlib-", ignore_cleanup_errors=True) as folder:
+            os.environ["HOME"] = folder
+            yield
 
 
 def _require_values(options: dict[str, Any]) -> None:

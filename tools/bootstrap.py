@@ -84,13 +84,13 @@ def is_ready(folder):
 
 def pinned_tools():
     """The lines of requirements-lock.txt for pip and setuptools, with which everything else is installed."""
-    with open(os.path.join(ROOT, "requirements-lock.txt")) as lock:
+    with open(os.path.join(ROOT, "requirements-lock.txt"), encoding="utf-8") as lock:
         entries = re.findall(r"^(?:pip|setuptools)==.*(?:\n .*)*", lock.read(), re.MULTILINE)
     return "\n".join(entries) + "\n"
 
 
 def torch_pin():
-    with open(os.path.join(ROOT, "pyproject.toml")) as project:
+    with open(os.path.join(ROOT, "pyproject.toml"), encoding="utf-8") as project:
         return re.search(r'"(torch==[^"]+)"', project.read()).group(1)
 
 

@@ -35,6 +35,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import psutil
 from tqdm.auto import tqdm
 
 from eigenlib import _require, storage
@@ -344,7 +345,8 @@ def _work(path: str, parent: int, *shards: int) -> None:
     """What a helping process does; it stops when the one that started it is gone."""
 
     def watch() -> None:
-        while os.getppid() == parent:
+        # Windows never changes the number, and has a launcher in between.
+        while psutil.pid_exists(parent) if os.name == "nt" else os.getppid() == parent:
             time.sleep(0.2)
         os._exit(1)
 

@@ -185,6 +185,10 @@ def discover(
     with storage.alone_in(path.parent):
         if _stored(path, made_from) is None:
             _discover(job, run, walk, path, made_from, progress)
+        # also those of a run that was killed when it had stored the whole
+        for part in path.parent.glob(f"{path.name}-*.*"):
+            if part.stem.removeprefix(f"{path.name}-").split("-")[0] in KINDS:
+                part.unlink()
     return read_discovery(path)
 
 
@@ -221,9 +225,6 @@ def _discover(
     libraries = {name: version(name) for name in ("torch", "ale-py")}
     command = job.command("discover")
     storage.save(path, arrays, command=command, **about, prediction_errors=errors, libraries=libraries)
-    for part in path.parent.glob(f"{path.name}-*.*"):
-        if part.stem.removeprefix(f"{path.name}-").split("-")[0] in KINDS:
-            part.unlink()
 
 
 def discovery_path(job: Job, reward: str = "phi", depth: int = 1, centre: bool = False) -> Path:

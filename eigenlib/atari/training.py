@@ -344,9 +344,12 @@ class _Trainer:
         if self.rank == 0:
             name = f"checkpoint-{self.update:09d}.safetensors"
             storage.save_tensors(self.folder / "run", tensors, self._about(), name)
-            for old in (*self.folder.glob("checkpoint-*"), *self.folder.glob("*.part")):
-                if old.name != name:
-                    old.unlink(missing_ok=True)
+            self._keep_only(name)
+
+    def _keep_only(self, name: str) -> None:
+        for old in (*self.folder.glob("checkpoint-*"), *self.folder.glob("*.part")):
+            if old.name != name:
+                old.unlink(missing_ok=True)
 
     def _resume(self) -> tuple[dict[str, torch.Tensor] | None, dict[str, Any]]:
         """The checkpoint in the folder, if there is one and it belongs to this run."""
@@ -364,6 +367,8 @@ class _Trainer:
             _history_of(about, self.folder, self.total)
             self.update, self.history = about["update"], list(about["history"])
             self.seconds = float(self.history[-1][3] or 0.0) if self.history else 0.0
+            if self.rank == 0:  # a kill may have come between a new checkpoint and the end of the old one
+                self._keep_only(about.get("file", ""))
         if self.world > 1:
             distributed.barrier()  # nobody writes before everybody has read
         return saved, about

@@ -43,6 +43,7 @@ def task(run: Callable[..., Found], setting: Any, folder: Path | None, again: bo
 def tasks(
     run: Callable[..., Found], settings: Iterable[S], folder: Path | None, progress: bool = True, **ways: Any
 ) -> dict[S, Found]:
-    """Every task, one after the other."""
+    """Every task, one after the other; nobody else works in the folder meanwhile."""
     bar = tqdm(list(settings), unit=" tasks", disable=not progress)
-    return {setting: task(run, setting, folder, **ways) for setting in bar}
+    with contextlib.nullcontext() if folder is None else storage.alone_in(folder):
+        return {setting: task(run, setting, folder, **ways) for setting in bar}

@@ -61,11 +61,16 @@ def shrink():
         pipeline.PRESETS["quick"] = quick._replace(config=replace(quick.config, log_every=2))
 
 
+def run():
+    from eigencourse.cli import main
+
+    return main(words)
+
+
+# what a shell starts in the background ignores Ctrl-C, and so would we
+signal.signal(signal.SIGINT, signal.default_int_handler)
 shrink()
 sys.addaudithook(hook)
 if count != "-":
     atexit.register(lambda: Path(count).write_text(str(seen)))
-
-from eigencourse.cli import main
-
-sys.exit(main(words))
+sys.exit(run())
