@@ -277,8 +277,9 @@ def trials(bench: Bench, tries: int) -> Iterator[tuple[str, list]]:
     """Sorts of faults, each with its method and the values to try."""
     rng, least = bench.rng, bench.command.least
     for sort in (*SIGNALS, "full"):
-        # What a kill leaves after all was stored is easily forgotten: one more place is among the last.
-        places = {rng.randint(bench.changes - 9, bench.changes), *rng.sample(range(1, bench.changes + 1), tries)}
+        places = rng.sample(range(1, bench.changes + 1), min(tries, bench.changes))
+        if tries > 1:  # what a kill leaves when all was stored is easily forgotten: this one is among the last
+            places[0] = rng.randint(max(1, bench.changes - 9), bench.changes)
         label = "disk full from a change on" if sort == "full" else f"SIG{sort} at a change"
         yield label, [(bench.at_change, sort, at) for at in sorted(places)]
     for sort in SIGNALS:
