@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import logging
+import os
 import re
 import sys
 from pathlib import Path
@@ -12,11 +13,6 @@ from typing import Any
 
 WIDGET_STATE = "application/vnd.jupyter.widget-state+json"
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
-# A kernel that says nothing into our progress lines, and that Linux ends as soon as the thread that started it is gone;
-# elsewhere ipykernel itself looks every second whether its parent is alive.
-KERNEL = ["--log-level=CRITICAL"]
-if sys.platform == "linux":
-    KERNEL += ["--IPKernelApp.exec_lines=__import__('ctypes').CDLL(None).prctl(1, 9);"]
 
 
 def execute(path: Path, output: Path, parameters: dict[str, Any], timeout: float | None, starts: int = 3) -> str:
@@ -39,7 +35,7 @@ def execute(path: Path, output: Path, parameters: dict[str, Any], timeout: float
             coalesce_streams=True,
             # where the kernel runs; papermill's own `cwd` would move this process, with all its threads
             resources={"metadata": {"path": str(output.parent)}},
-            extra_arguments=KERNEL,
+            extra_arguments=["--log-level=CRITICAL", *_ends_with_us()],
         )
     except PapermillExecutionError as error:
         return f"{error.ename}: {error.evalue}"
@@ -57,6 +53,19 @@ def execute(path: Path, output: Path, parameters: dict[str, Any], timeout: float
             return execute(path, output, parameters, timeout, starts - 1)
         return f"{type(error).__name__}: {str(error).strip() or 'the kernel stopped'}"
     return ""
+
+
+def _ends_with_us() -> list[str]:
+    """Arguments of a kernel that Linux ends as soon as the thread that started it is gone, even while it is starting.
+
+    Elsewhere ipykernel itself looks every second whether its parent is alive.
+    """
+    if sys.platform != "linux":
+        return []
+    line = "__import__('ctypes').CDLL(None).prctl(1, 9)"  # PR_SET_PDEATHSIG, SIGKILL
+    return [
+        f"--IPKernelApp.exec_lines={line}; __import__('os').getppid() == {os.getpid()} or __import__('os')._exit(1);"
+    ]
 
 
 def literally(path: Path) -> str:

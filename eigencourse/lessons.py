@@ -120,7 +120,7 @@ def lessons(only: Iterable[str] | None = None) -> list[Lesson]:
 
 def require_parameters(chosen: Iterable[Lesson], parameters: Mapping[str, Any]) -> None:
     """Refuse a parameter that none of the chosen notebooks has: papermill itself would only warn."""
-    valid = sorted({name for lesson in chosen for name in lesson.parameters})
+    valid = sorted({name for lesson in chosen for name in lesson.parameters}) if parameters else []
     unknown = [name for name in parameters if name not in valid]
     if unknown:
         raise NotebookProblem(

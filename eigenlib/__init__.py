@@ -25,7 +25,8 @@ Every name in `__all__` can be imported from here, and costs nothing until it is
 
 Beside the path: `comparing` (spaces against spaces), `canonical` (the same vectors on every machine), `options` (what an
 option is), `finite_world` and `one_way` (more worlds), `large` (a million states), `experiments`, `plots` and `widgets`.
-Below it: `_require` (all refusals), `_compiled` (all loops of numba), `storage` and `paths`.
+Below it: `_require` (what refusals share), `_compiled` (all loops of numba: Eq. 2 and the Q update among them), `_dynamics`,
+`_hitting` and `_map_text` (parts of worlds, diffusion and gridworld), `storage` and `paths`.
 """
 
 from importlib import import_module

@@ -117,14 +117,6 @@ class GridWorld(World):
         grid[self.free] = values
         return grid
 
-    def from_grid(self, grid: np.ndarray) -> np.ndarray:
-        """(H, W) → (S,): the inverse of `to_grid`."""
-        grid = _require.as_given(grid, "grid", finite=False)
-        if grid.shape != self.free.shape:
-            raise ValueError(f"Expected a grid of shape {self.free.shape}, got {grid.shape}.")
-        values: np.ndarray = grid[self.free]
-        return values
-
     # --- dynamics ---------------------------------------------------------------------------------------------------
 
     @cached_property

@@ -25,7 +25,7 @@ from eigenlib._require import Matrix
 
 __all__ = ["NoMap", "Outcome", "Sampler", "World", "require_world"]
 __getattr__ = _moved.names_of(__name__)
-_GEOMETRY = "characters", "cells", "free", "from_grid", "landmarks", "next_state", "slip", "state_at", "text", "to_grid"
+_GEOMETRY = "characters", "cells", "free", "landmarks", "next_state", "slip", "state_at", "text", "to_grid"
 
 
 class NoMap(AttributeError, ValueError):

@@ -16,7 +16,8 @@ from eigencourse.lessons import Lesson, lessons
 from eigenlib.paths import ROOT
 
 GUIDE, README = ROOT / "docs" / "teaching.md", ROOT / "README.md"
-PAGES = pytest.mark.parametrize("page", [GUIDE, README], ids=lambda page: page.name)
+OTHERS = [ROOT / "docs" / "architecture.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]
+PAGES = pytest.mark.parametrize("page", [GUIDE, README, *OTHERS], ids=lambda page: page.name)
 LESSONS = pytest.mark.parametrize("lesson", lessons(), ids=lambda lesson: lesson.number)
 # What commands write, or a reader brings along: not in the repository, and rightly so.
 GENERATED = re.compile(

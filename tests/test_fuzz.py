@@ -59,8 +59,8 @@ MACHINERY = {
     "eigencourse.ledger.collect": "takes a notebook that nbformat has read",
     "eigencourse.ledger.measured": "takes an entry of ours",
     "eigencourse.ledger.summary": "takes entries of ours",
-    "widgets.Explorer": "what all explorers are: each has its entry",
-    "widgets.Pictured": "what all explorers are: each has its entry",
+    "widgets.base.Explorer": "what all explorers are: each has its entry",
+    "widgets.base.Pictured": "what all explorers are: each has its entry",
     "eigencourse.grading.marks.": "takes a path that was checked, and rows of ours; eigenlib grade, below",
     "eigencourse.execution.": "eigenlib report, below",
     "eigencourse.lessons.": "eigenlib report, notebooks and doctor, below; what users call, lessons, has its entry",
@@ -249,7 +249,7 @@ def world_is_sound(text: str) -> None:
     assert world.n_states > 0
     assert np.allclose(T.sum(axis=1), 1), "rows of T"
     assert (T >= 0).all()
-    assert np.array_equal(world.from_grid(world.to_grid(np.arange(world.n_states))), np.arange(world.n_states))
+    assert np.array_equal(world.to_grid(np.arange(world.n_states))[world.free], np.arange(world.n_states))
     assert GridWorld.from_text(world.text).text == world.text
 
 

@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from eigencourse.report import pages
 from eigencourse.lessons import Lesson, NotebookProblem, Outcome, lessons, run_many
+from eigencourse.report import pages
 from eigenlib.storage import alone_in, whole_folder
 
 _MARKER = ".eigenlib-report"  # only a folder that holds this file is ever replaced

@@ -14,10 +14,10 @@ import nbformat
 
 from eigencourse import ledger
 from eigencourse.exercises import all_exercises
-from eigencourse.report.figures import best_figure
-from eigencourse.report.lesson_page import LessonPage, lesson_page, plain, widget_json
 from eigencourse.lessons import Lesson, Outcome
 from eigencourse.paths import STATIC, TEMPLATES
+from eigencourse.report.figures import best_figure
+from eigencourse.report.lesson_page import LessonPage, lesson_page, plain, widget_json
 from eigenlib.paths import ROOT
 from eigenlib.storage import replace_file
 

@@ -196,7 +196,9 @@ class Emulator:
         ram = self.ale.getRAM()
         if self.name in GONE and ram[GONE[self.name][0]] == GONE[self.name][1]:
             return None
-        x, y = (offset + (sign * int(ram[byte]) if byte else 0) for byte, sign, offset in AVATARS[self.name])
+        x, y = (
+            offset + (sign * int(ram[byte]) if byte is not None else 0) for byte, sign, offset in AVATARS[self.name]
+        )
         return x % self.screen_size[1], y  # who leaves a maze by the tunnel on one side comes in on the other
 
     def room(self) -> int | None:

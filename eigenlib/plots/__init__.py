@@ -2,7 +2,7 @@
 
 One look for the whole course: signed quantities on a zero-centred red–blue map, counts on a sequential one, walls in a grey
 that is in neither, one colour a method. `show` puts a figure into a notebook with alt text, for readers who listen and
-for the report. Artists with the id LIVE can be moved afterwards (`explorers`); everything else in a figure stays put.
+for the report.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from matplotlib.colors import LogNorm, Normalize, is_color_like
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 from matplotlib.patches import Rectangle
-from matplotlib.quiver import Quiver
 
 from eigenlib import _require
 from eigenlib._extras import needed
@@ -30,7 +29,6 @@ from eigenlib.worlds import World
 SIGNED, COUNTS = "RdBu_r", "magma"  # both readable with every common colour blindness
 WALL, INK, ACCENT = "#8d9299", "#1f2430", "#d1495b"
 COLOURS = {"sr": "#2f6690", "pvf": "#d17b0f", "primitive": "#5b5f66", "random": "#7b5ea7", "td": "#3a9188"}
-LIVE = "live"
 
 matplotlib.rcParams.update(
     {
@@ -119,7 +117,6 @@ def maze(
     ax.spines[:].set_visible(False)
     grid = world.to_grid(values)
     image = ax.imshow(grid, cmap=colours, norm=norm, interpolation="nearest")
-    image.set_gid(LIVE)
     if bare:
         tiles = [Rectangle((x - 0.5, y - 0.5), 1, 1) for y, x in np.argwhere(np.isfinite(grid))]
         ax.add_collection(PatchCollection(tiles, facecolor="none", edgecolor="0.88", linewidth=0.6))
@@ -138,35 +135,23 @@ def name_cells(ax: Axes, world: GridWorld, names: Mapping[str, int]) -> None:
 
 
 def arrows(ax: Axes, world: GridWorld, policy, colour: str = INK) -> None:
-    """An option on the map: an arrow where its policy (S,) acts, a dot where it terminates (policy −1).
-
-    Called again on the same axes it moves the arrows and dots that are there.
-    """
+    """An option on the map: an arrow where its policy (S,) acts, a dot where it terminates (policy −1)."""
     require_map(world, ax)
     policy = _require.wholes(policy, "policy", (world.n_states,), -1, len(MOVES) - 1)
     if not is_color_like(colour):
         raise ValueError(f"colour must be a colour, such as 'red' or '#1f2430', got {_require.shown(colour)}.")
     ends = policy < 0
     dy, dx = np.ma.array(MOVES[policy], mask=np.stack([ends, ends], axis=1)).T  # masked: not drawn
-    drawn = [part for part in ax.collections if part.get_gid() == LIVE]  # not the lines between tiles
-    if not drawn:
-        rows, cols = world.cells.T
-        quiver = ax.quiver(cols, rows, dx, -dy, pivot="mid", scale=1.55, scale_units="xy", width=0.16, units="xy",
-                           color=colour, headwidth=3.2, headlength=3.0, headaxislength=2.8)  # fmt: skip
-        dots = ax.scatter([], [], s=26, color=ACCENT, edgecolor="white", linewidth=0.7, zorder=3)
-        quiver.set_gid(LIVE)
-        dots.set_gid(LIVE)
-        drawn = [quiver, dots]
-    moved, ended = drawn
-    assert isinstance(moved, Quiver)
-    moved.set_UVC(dx, -dy)
-    ended.set_offsets(world.cells[ends][:, ::-1])
+    rows, cols = world.cells.T
+    ax.quiver(cols, rows, dx, -dy, pivot="mid", scale=1.55, scale_units="xy", width=0.16, units="xy", color=colour,
+              headwidth=3.2, headlength=3.0, headaxislength=2.8)  # fmt: skip
+    ax.scatter(cols[ends], rows[ends], s=26, color=ACCENT, edgecolor="white", linewidth=0.7, zorder=3)
 
 
 def landscape(ax: Axes, world: GridWorld, values) -> None:
     """Signed values (S,) as a terraced landscape over the map, seen from above the lower edge.
 
-    Drawn as flat polygons, far ones first, which is many times faster than a 3-D axes. Called again it reshapes itself.
+    Drawn as flat polygons, far ones first, which is many times faster than a 3-D axes.
     """
     require_map(world, ax)
     values = _require.numbers(values, "values", (world.n_states,))
@@ -191,18 +176,14 @@ def landscape(ax: Axes, world: GridWorld, values) -> None:
         sides.append(np.stack([project(rows + r, cols + c, up) for r, c, up in corners], axis=1))
     shapes = np.stack([*sides, lid], axis=1)[far_first].reshape(-1, 4, 2)
     tints = np.stack([colours * (0.62, 0.62, 0.62, 1), colours * (0.78, 0.78, 0.78, 1), colours], axis=1)[far_first]
-    if not ax.collections:
-        ax.add_collection(PolyCollection([], linewidth=0.3, edgecolor="#3c4350", gid=LIVE))
-        ax.set_axis_off()
-        ax.set_aspect("equal")
-        edge = np.array([project(r, c, up) for r in (0, world.free.shape[0] - 1) for c in (0, world.free.shape[1] - 1)
-                         for up in (0.0, 6.7)])  # fmt: skip
-        ax.set_xlim(edge[:, 0].min(), edge[:, 0].max())
-        ax.set_ylim(edge[:, 1].min(), edge[:, 1].max())
-    polygons = ax.collections[0]
-    assert isinstance(polygons, PolyCollection)
-    polygons.set_verts(list(shapes))
-    polygons.set_facecolor([tuple(tint) for tint in tints.reshape(-1, 4).tolist()])
+    faces = [tuple(tint) for tint in tints.reshape(-1, 4).tolist()]
+    ax.add_collection(PolyCollection(list(shapes), facecolor=faces, linewidth=0.3, edgecolor="#3c4350"))
+    ax.set_axis_off()
+    ax.set_aspect("equal")
+    edge = np.array([project(r, c, up) for r in (0, world.free.shape[0] - 1) for c in (0, world.free.shape[1] - 1)
+                     for up in (0.0, 6.7)])  # fmt: skip
+    ax.set_xlim(edge[:, 0].min(), edge[:, 0].max())
+    ax.set_ylim(edge[:, 1].min(), edge[:, 1].max())
 
 
 def mazes(

@@ -1,4 +1,4 @@
-"""The still pictures of two explorers, which lessons draw too (notebooks 02 and 04)."""
+"""The still picture of the explorer of spectra, which its lesson draws too (notebook 02)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from eigenlib import _require, plots
-from eigenlib.gridworld import GridWorld
 
 
 def spectra(laplacian_values, gamma: float) -> Figure:
@@ -42,27 +41,4 @@ def spectra(laplacian_values, gamma: float) -> Figure:
     gap = f"\n4th to 5th: {(sr[3] - sr[4]) / sr[0]:.3f} of the largest" if len(sr) > 4 else ""
     words = f"$\\gamma$ = {gamma:.3g}, horizon {1 / (1 - gamma):.3g} steps{gap}"
     left.text(0.97, 0.95, words, transform=left.transAxes, ha="right", va="top", fontsize=12)
-    return fig
-
-
-def eigenoption(world: GridWorld, values, index: int, vector, policy) -> Figure:
-    """An eigenvector as heat map and landscape, its option, and where its eigenvalue stands (notebook 04).
-
-    values: (k,) eigenvalues.  index: the chosen one.  vector: (S,), its sign chosen.  policy: (S,).
-    """
-    plots.require_map(world)
-    values, vector = _require.numbers(values, "values", ("k",)), _require.numbers(vector, "vector", (world.n_states,))
-    index, top = _require.whole(index, "index", 0, len(values) - 1), float(np.abs(vector).max()) or 1.0
-    policy = _require.wholes(policy, "policy", (world.n_states,), -1, world.n_actions - 1)
-    fig = plots.figure(12.6, 3.3)
-    axes = fig.subplots(1, 4, width_ratios=[1, 1.2, 1, 1.1])
-    plots.maze(axes[0], world, vector, signed=True)
-    plots.landscape(axes[1], world, vector)
-    plots.maze(axes[2], world, vector, signed=True, limit=2.4 * top)
-    plots.arrows(axes[2], world, policy)
-    axes[3].plot(np.arange(len(values)), values, ".", color="#9aa5b1", markersize=5)
-    axes[3].plot([index], [values[index]], "o", color=plots.ACCENT, markersize=9)
-    axes[3].set_xlabel("index")
-    for ax, text in zip(axes, ("eigenvector", "as a landscape", "its option", "eigenvalues of $\\Psi$"), strict=True):
-        ax.set_title(text)
     return fig

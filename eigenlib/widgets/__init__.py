@@ -9,85 +9,22 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
-import anywidget
 import numpy as np
 import traitlets
 from matplotlib.figure import Figure
 
 from eigenlib import _require, plots
-from eigenlib.comparing import alignment, match_signs, relative_error
+from eigenlib.comparing import alignment, match_signs
+from eigenlib.control import q_learning
 from eigenlib.diffusion import DiffusionWarning, diffusion_time
 from eigenlib.eigenoptions import discover_eigenoptions, learn_eigenoption
 from eigenlib.eigenpurposes import extract_eigenpurposes
 from eigenlib.gridworld import ARROWS, GridWorld, map_names
-from eigenlib.plots.explorers import eigenoption, spectra
+from eigenlib.plots.explorers import spectra
 from eigenlib.representation import laplacian, learn_successor_representation, successor_representation
-
-STILL_DPI = 92
-
-
-class Pictured(anywidget.AnyWidget):
-    """A widget that leaves a picture, with words, where nothing runs: on GitHub, on paper, without JavaScript."""
-
-    def still(self) -> tuple[Figure, str, str]:
-        """The picture, what it shows, and how the controls stood."""
-        raise NotImplementedError
-
-    def _repr_mimebundle_(self, **kwargs):
-        fig, alt, settings = self.still()
-        bundle: Any = super()._repr_mimebundle_(**kwargs)
-        data, alt = dict(bundle[0] if isinstance(bundle, tuple) else bundle), f"{alt} Controls: {settings}."
-        data |= {"image/png": plots.png(fig, STILL_DPI), "text/plain": f"Explorer: {alt}"}
-        width = int(fig.get_size_inches()[0] * STILL_DPI)
-        return data, {"image/png": {"alt": alt, "width": width}, "eigenlib": {"explorer": settings}}
-
-
-class Explorer(Pictured):
-    """An explorer of a map. Every trait can be set from Python, and follows the reader's hand; so does `world`."""
-
-    text = traitlets.Unicode().tag(sync=True)
-    gamma = traitlets.Float(0.9).tag(sync=True)
-    # Whether it can show one-way doors.
-    doors = True
-
-    def __init_subclass__(cls, script: str = "", **kwargs: Any) -> None:
-        if script:  # traitlets makes subclasses of its own
-            files = [Path(__file__).with_name(name) for name in ("kernel.js", "stage.js", script)]
-            cls._esm = "\n".join([*(file.read_text(encoding="utf-8") for file in files), "export default explorer;\n"])
-        super().__init_subclass__(**kwargs)
-
-    def __init__(self, world: GridWorld, **values: Any) -> None:
-        self._name = getattr(world, "name", "") or "the map"
-        super().__init__(text=self._fit(world).text, **values)
-
-    @property
-    def world(self) -> GridWorld:
-        return GridWorld.from_text(self.text)
-
-    @world.setter
-    def world(self, world: GridWorld) -> None:
-        self.text = self._fit(world).text
-
-    def _fit(self, world: GridWorld) -> GridWorld:
-        plots.require_map(world)
-        if world.slip or (not self.doors and np.isin(world.characters, list(ARROWS)).any()):
-            without = "slips" if self.doors else "slips and one-way doors: only there T is symmetric"
-            raise ValueError(f"This explorer takes maps without {without}.")
-        return world
-
-    @traitlets.validate("text")
-    def _valid_text(self, proposal) -> str:
-        return self._fit(GridWorld.from_text(proposal["value"])).text
-
-    @traitlets.validate("gamma")
-    def _valid_gamma(self, proposal) -> float:
-        return _require.discount(proposal["value"])
-
-    def _purposes(self):
-        return extract_eigenpurposes(successor_representation(self.world.transition_matrix(), self.gamma))
+from eigenlib.widgets.base import Explorer, Pictured
 
 
 class MazeEditor(Explorer, script="maze.js"):
@@ -112,14 +49,11 @@ class MazeEditor(Explorer, script="maze.js"):
         super().__init__(world, index=index, gamma=_require.discount(gamma), story=story)
 
     def still(self) -> tuple[Figure, str, str]:
-        alt = "Still picture of the maze editor: eigenvector, landscape, option, eigenvalues. Live, its walls can be edited."
-        return self._option(), alt, f"eigenvector {self.index}"
-
-    def _option(self) -> Figure:
-        purposes, index = self._purposes(), min(self.index, self.world.n_states - 1)
-        vector = self.sign * purposes.vectors[:, index]
-        policy = learn_eigenoption(self.world, vector, self.gamma).policy
-        return eigenoption(self.world, purposes.values, index, vector, policy)
+        world, purposes = self.world, self._purposes()
+        vectors = {f"$e_{k}$": self.sign * vector for k, vector in enumerate(purposes.vectors.T[:5])}
+        policies = {name: learn_eigenoption(world, vector, self.gamma).policy for name, vector in vectors.items()}
+        alt = f"The first directions of {self._name}, each with its option: arrows, and dots where it ends."
+        return plots.panels(world, {"": vectors}, {"": policies}), alt, f"eigenvector {self.index}, sign {self.sign:+d}"
 
 
 class EigenvectorExplorer(MazeEditor, script="eigenvectors.js"):
@@ -135,11 +69,6 @@ class EigenvectorExplorer(MazeEditor, script="eigenvectors.js"):
         # A map of the user's own, by its path, comes after the bundled ones.
         self.maps = {known: GridWorld.named(known).text for known in dict.fromkeys([*map_names(), name])}
 
-    def still(self) -> tuple[Figure, str, str]:
-        sign, name = "−" if self.sign < 0 else "+", self._name
-        alt = f"Eigenvector {sign}{self.index} of {name}: heat map, landscape, option with its end states, eigenvalues."
-        return self._option(), alt, f"map {name}, eigenvector {self.index}, sign {sign}"
-
 
 class SumExplorer(Explorer, script="sums.js"):
     """Ψ as a film: I + γT + γ²T² + …, from any tile, at any γ (notebook 01)."""
@@ -153,15 +82,12 @@ class SumExplorer(Explorer, script="sums.js"):
 
     def still(self) -> tuple[Figure, str, str]:
         world, state = self.world, min(self.state, self.world.n_states - 1)
-        term, total, sums = np.eye(world.n_states)[state], np.zeros(world.n_states), {}
-        for t in range(41):
-            total = total + self.gamma**t * term
-            term = term @ world.transition_matrix()
-            sums[f"terms up to t = {t}"] = total
-        whole = successor_representation(world.transition_matrix(), self.gamma)[state]
-        panels = {name: sums[name] for name in list(sums)[2:41:19]} | {"all terms: a row of $\\Psi$": whole}
-        fig = plots.mazes(world, panels, log=True, decades=8, label="discounted visits")
-        alt = f"The sum of the terms γᵗTᵗ of {self._name} from state {state}: up to 2, 21 and 40 steps, and all of it."
+        T, psi = world.transition_matrix(), successor_representation(world.transition_matrix(), self.gamma)
+        # What is left after t terms is γᵗTᵗΨ.
+        rest = {t: (self.gamma**t * np.linalg.matrix_power(T, t) @ psi)[state] for t in (3, 11, 41)}
+        panels = {f"terms up to t = {t - 1}": np.maximum(psi[state] - row, 0) for t, row in rest.items()}
+        fig = plots.mazes(world, panels | {"all terms": psi[state]}, log=True, decades=8, label="discounted visits")
+        alt = f"The sum of the terms γᵗTᵗ of {self._name} from state {state}: up to 2, 10 and 40 steps, and all of it."
         return fig, alt, f"terms up to {self.step}, γ {self.gamma:g}, start {state}"
 
 
@@ -209,29 +135,19 @@ class SRExplorer(Explorer, script="sr.js"):
         super().__init__(world, gamma=_require.discount(gamma), episodes=episodes, state=state, vector=vector)
 
     def still(self) -> tuple[Figure, str, str]:
-        world, k, state = self.world, *(min(one, self.world.n_states - 1) for one in (self.vector, self.state))
-        psi = successor_representation(world.transition_matrix(), self.gamma)
+        world, k = self.world, min(self.vector, self.world.n_states - 1)
         how = (100, self.step_size, self.gamma, self.start, self.seed)
-        learned = learn_successor_representation(world, self.episodes, *how)
-        exact, found = extract_eigenpurposes(psi), extract_eigenpurposes(learned, k + 1).vectors
-        fig = plots.figure(9.6, 3.3, f"error of $\\hat\\Psi$ {relative_error(learned, psi):.0%}")
-        axes = fig.subplots(1, 3)
-        plots.maze(axes[0], world, learned[state], log=True, limit=3.0)
-        axes[0].plot(*world.cells[state][::-1], "o", color="white", markeredgecolor=plots.INK, markersize=7)
-        plots.maze(axes[1], world, match_signs(found[:, [k]], exact.vectors[:, [k]])[:, 0], signed=True)
-        plots.maze(axes[2], world, exact.vectors[:, k], signed=True)
-        score = f"learned, alignment {alignment(found, exact)[k]:.2f}"
-        for ax, text in zip(axes, ("row of $\\hat\\Psi$ at the dot", score, "exact eigenvector"), strict=True):
-            ax.set_title(text)
-        alt = (
-            f"The SR of {self._name} learned in {self.episodes:,} episodes: a row of it, eigenvector {k} learned and "
-            "exact, and the error against episodes."
-        )
-        settings = (
-            f"episodes {self.episodes}, γ {self.gamma}, step size {self.step_size}, start {self.start}, "
-            f"seed {self.seed}, eigenvector {k}, row of state {state}"
-        )
-        return fig, alt, settings
+        learned = extract_eigenpurposes(learn_successor_representation(world, self.episodes, *how), k + 1).vectors
+        exact = self._purposes()
+        panels = {
+            f"learned, alignment {alignment(learned, exact)[k]:.2f}": match_signs(learned, exact.vectors[:, : k + 1])[
+                :, k
+            ],
+            "exact": exact.vectors[:, k],
+        }
+        alt = f"Eigenvector {k} of {self._name}: as {self.episodes:,} episodes have taught it, and exact."
+        settings = f"episodes {self.episodes}, γ {self.gamma}, step size {self.step_size}, start {self.start}, seed {self.seed}"
+        return plots.mazes(world, panels, signed=True, label=f"$e_{k}$"), alt, settings
 
 
 class DiffusionExplorer(Explorer, script="diffusion.js"):
@@ -280,8 +196,6 @@ class RewardExplorer(Explorer, script="reward.js"):
         super().__init__(world, start=start, goal=goal, count=count, gamma=_require.discount(gamma))
 
     def still(self) -> tuple[Figure, str, str]:
-        from eigenlib.control import q_learning
-
         options = discover_eigenoptions(self.world, self._purposes(), min(self.count, 2 * (self.world.n_states - 1)))
         fig = plots.figure(6.6, 3.2, "Chance to reach the goal, greedily")
         ax = fig.subplots()

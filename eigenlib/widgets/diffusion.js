@@ -18,19 +18,19 @@ const explorer = (() => {
     const pick = (s) => { const placed = get("placed").filter((one) => one < desk.world.n), rest = placed.filter((one) => one !== s); set({ kind: "by hand", placed: rest.length < placed.length ? rest : [...placed, s] }); };
     const ofTimes = desk.panel({ tiles: true, pick, slow: true }), ofChange = desk.panel({ tiles: true, pick, slow: true }), ofCurve = desk.panel();
     const number = () => (get("kind") === "by hand" ? placed().length : Math.max(0, Math.min(most(), get("count")))), placed = () => get("placed").filter((s) => s < desk.world.n);
-    let purposes, chance, job, curve; // what the walk alone needs; the options shown; mean and median by number of options
+    let purposes, pool, chance, job, curve; // what the walk alone needs; the options shown; mean and median by number of options
 
     function begin() {
       purposes = kernel.eigenpurposes(desk.world, desk.world.n <= 200 ? desk.world.n : Math.min(desk.world.n, most() / 2 + 2));
       chance = solving([]);
       restart();
     }
-    function restart() { curve = new Map(); change(); }
+    function restart() { curve = new Map(); pool = kernel.eigenoptions(desk.world, get("gamma"), purposes); change(); }
     function change() { job = number() ? solving(options(number())) : chance; }
 
     function options(count) {
       if (get("kind") === "by hand") return placed().map((s) => kernel.subgoalOption(desk.world, s));
-      if (get("kind") === "eigenoptions") return kernel.eigenoptions(desk.world, count, get("gamma"), purposes);
+      if (get("kind") === "eigenoptions") return pool(count);
       const random = kernel.generator(Math.max(0, get("seed")));
       return kernel.range(count).map(() => kernel.subgoalOption(desk.world, Math.floor(desk.world.n * random())));
     }

@@ -23,18 +23,24 @@ const explorer = (() => {
       try { kernel.parse(text); set({ text }); } catch (problem) { desk.problem = problem.message; desk.wake(); }
     };
     const hand = { tiles: true, pick, slow: true, at: state }, [ofRow, ofNow, ofCalm] = [desk.panel(hand), desk.panel(hand), desk.panel({ tiles: true })], ofValues = desk.panel();
-    let psi, values, purposes, calm, policy, calmPolicy;
+    let psi, values, purposes, calm, policy, calmPolicy, stale = 0;
 
+    // Ψ at once; its eigenvectors, which take longer, a frame later, unless there is nothing of this map to be seen yet.
     function solve() {
       const { world } = desk, gamma = get("gamma");
       if (world.n > MANY) throw new Error(`This explorer takes maps of up to ${MANY} tiles; this one has ${world.n}.`);
       psi = kernel.inverse(kernel.transitions(world, get("wind")).map((row, s) => row.map((entry, t) => (s === t ? 1 : 0) - gamma * entry)));
+      stale = purposes?.of === world ? 2 : 1;
+    }
+    function extract() {
+      const { world } = desk;
       values = kernel.eigenvalues(psi);
-      purposes = kernel.generalEigenpurposes(psi, last() + 1, values);
+      purposes = Object.assign(kernel.generalEigenpurposes(psi, last() + 1, values), { of: world });
       calm = kernel.eigenpurposes(kernel.parse(world.text.replace(/[\^>v<]/g, ".")), last() + 1);
       steer();
     }
     function steer() {
+      if (stale) return;
       const { world } = desk, k = index(), sign = get("sign") < 0 ? -1 : 1, like = kernel.dot(purposes[k].vector, calm[k].vector) < 0 ? -1 : 1;
       purposes.shown = purposes[k].vector.map((entry) => sign * entry);
       calm.shown = calm[k].vector.map((entry) => sign * like * entry);
@@ -43,6 +49,7 @@ const explorer = (() => {
     }
 
     function paint() {
+      if (stale && --stale === 0) extract();
       const { world, theme } = desk, k = index(), s = state(), name = `${get("sign") < 0 ? "−" : ""}e${stage.subscript(k)}`;
       desk.map(ofRow, stage.glow(psi[s], theme, Math.max(...psi[s], 1e-9)), { dots: [s] });
       desk.map(ofNow, stage.signed(purposes.shown, theme, 2.4), { policy });
@@ -61,7 +68,7 @@ const explorer = (() => {
       const t = desk.hover;
       desk.say(t === null ? (policy.every((action, i) => action === calmPolicy[i]) ? "The option does what it does in calm air." : `In ${policy.filter((action, i) => action !== calmPolicy[i]).length} of ${world.n} tiles the option does something else than in calm air.`)
         : `${desk.Place(t)}: Ψ ${psi[s][t].toFixed(3)}; ${name} ${purposes.shown[t].toFixed(3)} here, ${calm.shown[t].toFixed(3)} in calm air.`);
-      return { wind: get("wind"), slip: get("slip"), gamma: get("gamma"), vector: k, state: s, row: [...psi[s]], shown: [...purposes.shown], policy, pairs, score };
+      return { more: stale > 0, wind: get("wind"), slip: get("slip"), gamma: get("gamma"), vector: k, state: s, row: [...psi[s]], shown: [...purposes.shown], policy, pairs, score };
     }
     return desk.start({ text: solve, gamma: solve, wind: solve, slip: steer, vector: steer, sign: steer, state: () => {}, tool: () => {} }, paint);
   }

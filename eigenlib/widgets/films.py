@@ -15,7 +15,7 @@ import traitlets
 from matplotlib.figure import Figure
 
 from eigenlib import _require, plots
-from eigenlib.widgets import Pictured
+from eigenlib.widgets.base import Pictured
 
 if TYPE_CHECKING:
     from eigenlib.atari.films import Film

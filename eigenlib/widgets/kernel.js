@@ -514,14 +514,19 @@ const kernel = (() => {
     return range(n).map((s) => (s === goal || far[s] === Infinity ? -1 : [0, 1, 2, 3].find((a) => far[next[4 * s + a]] === far[s] - 1)));
   }
 
-  // The first `count` options of e₁, −e₁, e₂, …; directions without one (the constant) are passed over.
-  function eigenoptions(world, count, gamma = 0.9, purposes = eigenpurposes(world, Math.min(world.n, Math.ceil(count / 2) + 1))) {
+  // Options of e₁, −e₁, e₂, … in order; directions without one (the constant) are passed over. `const options =
+  // eigenoptions(world); options(8)`: what was found for fewer is not sought again.
+  function eigenoptions(world, gamma = 0.9, purposes = null) {
     const found = [];
-    for (const { vector } of purposes) for (const sign of [1, -1]) {
-      const policy = eigenoption(world, vector.map((entry) => sign * entry), gamma);
-      if (policy.some((action) => action >= 0)) found.push(policy);
-    }
-    return found.slice(0, count);
+    let next = 0; // of e₀, −e₀, e₁, …
+    return (count) => {
+      if (!purposes || purposes.length < Math.min(world.n, count / 2 + 1)) purposes = eigenpurposes(world, Math.min(world.n, Math.ceil(count / 2) + 1));
+      for (; found.length < count && next < 2 * purposes.length; next++) {
+        const { vector } = purposes[next >> 1], policy = eigenoption(world, next & 1 ? vector.map((entry) => -entry) : vector, gamma);
+        if (policy.some((action) => action >= 0)) found.push(policy);
+      }
+      return found.slice(0, count);
+    };
   }
 
   function follow({ next }, policy, start) {

@@ -17,10 +17,11 @@ const explorer = (() => {
     const inside = (s) => Math.max(0, Math.min(desk.world.n - 1, s)), start = () => inside(get("start")), goal = () => { const g = inside(get("goal")); return g === start() && desk.world.n > 1 ? (g + 1) % desk.world.n : g; };
     const pick = (s) => { if (s !== start() && s !== goal()) set({ [get("tool")]: s }); };
     const panels = kernel.range(2).map(() => desk.panel({ tiles: true, pick, at: () => inside(get(get("tool"))) })), ofCurve = desk.panel();
-    let groups, options;
+    let groups, pool, options;
     const done = () => groups[1].done;
 
-    function begin() { options = kernel.eigenoptions(desk.world, count(), get("gamma")); restart(); }
+    function begin() { pool = kernel.eigenoptions(desk.world, get("gamma")); arm(); }
+    function arm() { options = pool(count()); restart(); }
     function restart() {
       groups = [[], options].map((used, which) => ({
         done: 0, curve: [],
@@ -69,7 +70,7 @@ const explorer = (() => {
         : `After ${done()} episodes the greedy policy reaches G in ${share(plain[1])} of all tries with four actions, in ${share(helped[1])} ${names[1]}; it earns ${plain[2].toFixed(3)} and ${helped[2].toFixed(3)}.`);
       return { more: !finished, episodes: done(), count: options.length, start: start(), goal: goal(), plain: groups[0].curve, helped: groups[1].curve };
     }
-    return desk.start({ text: begin, gamma: begin, count: begin, start: restart, goal: restart, seed: restart, episodes: move, tool: () => {} }, paint);
+    return desk.start({ text: begin, gamma: begin, count: arm, start: restart, goal: restart, seed: restart, episodes: move, tool: () => {} }, paint);
   }
   return { render };
 })();

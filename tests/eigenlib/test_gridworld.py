@@ -101,13 +101,12 @@ def test_states_are_numbered_row_by_row(text):
 
 
 @each_world
-def test_to_grid_and_from_grid_undo_each_other(text):
+def test_to_grid_puts_every_value_in_its_cell(text):
     world = GridWorld.from_text(text)
     values = np.random.default_rng(1).standard_normal(world.n_states)
     grid = world.to_grid(values)
     assert np.isnan(grid[~world.free]).all()
     assert all(grid[row, col] == value for (row, col), value in zip(world.cells, values, strict=True))
-    np.testing.assert_array_equal(world.from_grid(grid), values)
 
 
 # --- moves, T and W -------------------------------------------------------------------------------------------------
@@ -324,9 +323,6 @@ def test_values_of_the_wrong_shape_are_refused():
     for values in (np.zeros(4), np.zeros((3, 1)), 1.0):
         with pytest.raises(ValueError, match="3 states"):
             world.to_grid(values)
-    for grid in (np.zeros((2, 3)), np.zeros(4)):
-        with pytest.raises(ValueError, match=r"\(2, 2\)"):
-            world.from_grid(grid)
 
 
 def test_indented_drawings_and_other_line_ends_are_the_same_map():

@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
+from eigenlib.comparing import alignment, relative_error
 from eigenlib.eigenoptions import learn_eigenoption
-from eigenlib.eigenpurposes import alignment, extract_eigenpurposes
+from eigenlib.eigenpurposes import extract_eigenpurposes
 from eigenlib.gridworld import GridWorld
-from eigenlib.representation import learn_successor_representation, relative_error, successor_representation
+from eigenlib.representation import learn_successor_representation, successor_representation
 
 ROOMS = GridWorld.named("four_rooms").text
 STATE = "document.querySelector('.eigenlib-maze')?.parentElement.eigenlib"
@@ -23,6 +24,8 @@ def maze(tab):
 
 
 def flat(tab):
+    """The map from above, at once: what glides there would not be where the hand is."""
+    tab.emulate_media(reduced_motion="reduce")
     if tab.get_by_role("button", name="Flat", exact=True).count():
         tab.get_by_role("button", name="Flat", exact=True).first.click()
         tab.wait_for_timeout(50)

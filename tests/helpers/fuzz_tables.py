@@ -347,9 +347,6 @@ TABULAR = {
         {"text": text("..\n..", ()), "slip": real(0.0, 0, 1), "name": text()},
     ),
     "gridworld.GridWorld.to_grid": method(GridWorld, "to_grid", lambda: WORLD, values=per_state(finite=False)),
-    "gridworld.GridWorld.from_grid": method(
-        GridWorld, "from_grid", lambda: WORLD, grid=array(lambda: WORLD.to_grid(VECTOR), finite=False)
-    ),
     "gridworld.GridWorld.place": method(GridWorld, "place", lambda: WORLD, state=whole(1, 0, S - 1)),
     "worlds.World.place": method(worlds.World, "place", lambda: FINITE, state=whole(1, 0, S - 1)),
     "worlds.World.transition_matrix": method(
@@ -603,16 +600,6 @@ PICTURES = {
     "plots.explorers.spectra": (
         live.spectra,
         {"laplacian_values": array(lambda: np.linspace(0, 1, 6), rows=True), "gamma": gamma()},
-    ),
-    "plots.explorers.eigenoption": (
-        live.eigenoption,
-        {
-            "world": world(),
-            "values": array(lambda: PURPOSES.values, rows=True, fine=("[1, 2, 3]",)),
-            "index": whole(1, 0, S - 1),
-            "vector": per_state(),
-            "policy": array(lambda: OPTIONS[0].policy),
-        },
     ),
     "widgets.MazeEditor": (
         widgets.MazeEditor,

@@ -15,11 +15,10 @@ from axe import objections
 from shared import executed, once
 
 from eigencourse import ledger, report
-from eigencourse.report import lesson_page
-from eigencourse.report import pages
 from eigencourse.exercises import all_exercises
-from eigencourse.report.figures import best_figure
 from eigencourse.lessons import Lesson, Outcome, lessons
+from eigencourse.report import lesson_page, pages
+from eigencourse.report.figures import best_figure
 
 pytestmark = pytest.mark.notebook
 SCREENS = {"laptop, light": (1280, "light"), "phone, dark": (390, "dark")}
@@ -209,6 +208,7 @@ def test_the_figure_of_a_lesson_is_the_tagged_one_else_the_largest():
 
 
 # --- in a real browser --------------------------------------------------------------------------------------------------
+
 
 # axe looks at every element: of the same code colours and formulas over and over again, one of each is enough.
 def opened(browser, path, width=1280, scheme="light", **options):

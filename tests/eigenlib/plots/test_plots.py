@@ -4,6 +4,7 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
+from matplotlib.quiver import Quiver
 
 from eigenlib import plots
 from eigenlib.eigenpurposes import extract_eigenpurposes
@@ -38,7 +39,7 @@ def test_arrows_point_where_the_actions_go():
     ax = fig.subplots()
     plots.maze(ax, WORLD)
     plots.arrows(ax, WORLD, np.zeros(104, dtype=int))
-    (quiver,) = [part for part in ax.collections if isinstance(part, plots.Quiver)]
+    (quiver,) = [part for part in ax.collections if isinstance(part, Quiver)]
     assert (quiver.V > 0).all()
     assert (quiver.U == 0).all()
     assert ax.yaxis_inverted()

@@ -33,12 +33,14 @@ from eigencourse.lessons import Lesson, Outcome
 from eigencourse.report import pages
 from eigencourse.report.lesson_page import widget_json
 from eigenlib import widgets
+from eigenlib.comparing import alignment
 from eigenlib.control import q_learning
 from eigenlib.diffusion import diffusion_time
-from eigenlib.eigenoptions import discover_eigenoptions, learn_eigenoption, subgoal_option
-from eigenlib.eigenpurposes import alignment, extract_eigenpurposes
+from eigenlib.eigenoptions import discover_eigenoptions, learn_eigenoption
+from eigenlib.eigenpurposes import extract_eigenpurposes
 from eigenlib.experiments.deep_rooms import stored_runs
 from eigenlib.gridworld import GridWorld
+from eigenlib.options import subgoal_option
 from eigenlib.representation import learn_successor_representation, successor_representation
 from eigenlib.widgets import MazeEditor, explore_sr
 
@@ -268,18 +270,16 @@ def test_python_sets_it_and_sees_what_was_painted(browser, tmp_path):
 
     def work(lab):
         tab = lab.tab
-        tab.locator(".jp-Cell .cm-content").first.click()
-        tab.keyboard.press("Shift+Enter")
-        tab.wait_for_function(STATE, timeout=240_000)
+        lab.run_cell(0)
+        tab.wait_for_function(STATE)
         flat(tab)
         click(tab, 3, 3)
-        tab.locator(".jp-Cell .cm-content").nth(1).click()
-        tab.keyboard.press("Shift+Enter")
+        lab.run_cell(1)
         tab.wait_for_function(f"{STATE}.gamma === 0.95 && {STATE}.index === 3")
         agrees_with_the_library(tab.evaluate(STATE))
         painted = tab.evaluate(STATE)["text"]
         assert painted.splitlines()[3][3] == "X"
-        tab.keyboard.press("Shift+Enter")
+        lab.run_cell(2)
         tab.wait_for_function(f"{STATE}.text === '...\\n.X.'")
         assert lab.tab.locator(".jp-OutputArea-output pre").last.inner_text().strip() == painted
         assert lab.errors == []

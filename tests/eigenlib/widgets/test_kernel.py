@@ -10,12 +10,15 @@ from mazes import random_maze
 from worlds import place_door
 
 from eigenlib import widgets
+from eigenlib.comparing import relative_error
 from eigenlib.control import q_learning
 from eigenlib.diffusion import DiffusionWarning, diffusion_time
-from eigenlib.eigenoptions import discover_eigenoptions, learn_eigenoption, subgoal_option
+from eigenlib.eigenoptions import discover_eigenoptions, learn_eigenoption
 from eigenlib.eigenpurposes import extract_eigenpurposes
-from eigenlib.gridworld import GridWorld, MapError, big_rooms, map_names
-from eigenlib.representation import laplacian, learn_successor_representation, relative_error, successor_representation
+from eigenlib.gridworld import GridWorld, MapError, map_names
+from eigenlib.large.rooms import big_rooms
+from eigenlib.options import subgoal_option
+from eigenlib.representation import laplacian, learn_successor_representation, successor_representation
 
 pytestmark = pytest.mark.browser
 EXACT = 1e-9
@@ -275,7 +278,7 @@ def test_diffusion_time(js):
 def test_eigenoptions_of_a_map_in_order(js):
     world = GridWorld.named("four_rooms")
     expected = discover_eigenoptions(world, extract_eigenpurposes(world.transition_matrix()), 8)
-    assert js("kernel.eigenoptions(kernel.parse(x[0]), 8)", world.text) == [one.policy.tolist() for one in expected]
+    assert js("kernel.eigenoptions(kernel.parse(x[0]))(8)", world.text) == [one.policy.tolist() for one in expected]
 
 
 # --- sampled: the same random numbers, so the same runs -------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 import nbformat
 import pytest
-from explorers import check_editor, check_sr_explorer
+from explorers import check_editor, follows_twenty_moves, pictures, settled
 from film_player import check_player
 from lab import Lab, in_lab, jupyterlab
 
@@ -10,13 +10,17 @@ from eigencourse import report
 from eigencourse.lessons import Lesson, lessons
 
 pytestmark = [pytest.mark.browser, pytest.mark.notebook, pytest.mark.xdist_group("lab")]
-# The cells of each lesson that its explorers need, and slider keys that always change the picture of the first.
+# The cells of each lesson that its explorers need.
 EXPLORERS = {
-    "02": (("imports", "two-build", "explorer"), ["ArrowLeft"]),
-    "03": (("imports", "explorer"), []),
-    "04": (("imports", "explorer", "editor"), ["ArrowRight"]),
-    "08": (("imports", "stored", "explore"), ["ArrowLeft", "ArrowRight"]),
-    "10": (("imports", "explore"), []),
+    "01": ("imports", "map-figure", "sums"),
+    "02": ("imports", "two-build", "explorer"),
+    "03": ("imports", "explorer"),
+    "04": ("imports", "explorer", "editor"),
+    "05": ("imports", "place"),
+    "06": ("imports", "race"),
+    "07": ("imports", "setting", "touch"),
+    "08": ("imports", "stored", "explore"),
+    "10": ("imports", "explore"),
 }
 
 
@@ -25,7 +29,7 @@ def with_explorers(*numbers):
     cells = [nbformat.v4.new_markdown_cell("# Explorers")]
     for lesson in lessons(numbers):
         found = {cell.id: cell for cell in lesson.notebook.cells}
-        for name in ("parameters", *EXPLORERS[lesson.number][0]):
+        for name in ("parameters", *EXPLORERS[lesson.number]):
             cells.append(nbformat.v4.new_code_cell(found[name].source, id=f"{name}-{lesson.number}"))
     metadata = lessons(numbers)[0].notebook.metadata  # without a kernel's name the lab would ask for one
     return nbformat.v4.new_notebook(cells=cells, metadata=metadata)
@@ -44,28 +48,30 @@ def server(tmp_path_factory):
 
 
 def test_explorers_in_the_lab(server, browser):
-    """Every explorer follows twenty moves, the first while cells still run; the maze editor and the films live too."""
+    """Every explorer follows a move while cells still run, and twenty later; the maze editor and the films live too."""
     address, folder = server
 
     def explore(lab):
         (folder / "go").unlink(missing_ok=True)
         lab.run_all()
-        explorers = [lab.explorer(which) for which in range(3)]
         lab.tab.locator(".eigenlib-films").wait_for()
-        before = [lab.picture(explorer) for explorer in explorers]
+        kinds = "document.querySelectorAll('.eigenlib-live')"
+        lab.tab.wait_for_function(f"{kinds}.length === 9 && [...{kinds}].every((one) => one.parentElement.eigenlib)")
         assert lab.busy(), "the moves below must meet a notebook that still runs"
-        keys = [keys for _, keys in EXPLORERS.values() if keys]
-        for explorer, (key, *_) in zip(explorers, keys, strict=True):
-            lab.move(explorer, key)
+        desks = [
+            k
+            for k in range(9)
+            if "eigenlib-maze" not in lab.tab.locator(".eigenlib-live").nth(k).get_attribute("class")
+        ]
+        for which in desks:
+            move(lab.tab, which)
         assert lab.busy()
         (folder / "go").touch()
         lab.wait_done()
-        for explorer, picture, mine in zip(explorers, before, keys, strict=True):
-            lab.wait_for_new_picture(explorer, picture)
-            follow_twenty_moves(lab, explorer, mine)
-        check_sr_explorer(lab.tab)
+        for which in desks:
+            follows_twenty_moves(lab.tab, which)
+        check_player(lab.tab.locator(".eigenlib-films"))  # before the editor, which asks for a page at rest
         check_editor(lab.tab)
-        check_player(lab.tab.locator(".eigenlib-films"))
         assert "[ ]:" not in {
             text.strip() for text in lab.tab.locator(".jp-CodeCell .jp-InputPrompt").all_text_contents()
         }
@@ -75,12 +81,14 @@ def test_explorers_in_the_lab(server, browser):
     in_lab(browser, address, "explorers.ipynb", explore)
 
 
-def follow_twenty_moves(lab, explorer, keys):
-    explorer.scroll_into_view_if_needed()
-    for move in range(20):
-        before = lab.picture(explorer)
-        lab.move(explorer, keys[move % len(keys)])
-        lab.wait_for_new_picture(explorer, before)
+def move(tab, which):
+    """One move of the first slider, seen."""
+    box = tab.locator(".eigenlib-live").nth(which)
+    box.scroll_into_view_if_needed()
+    before = settled(tab, which), pictures(tab, which)
+    slider = box.locator("input[type=range]").first
+    slider.press("ArrowLeft" if slider.input_value() == slider.get_attribute("max") else "ArrowRight")
+    assert (settled(tab, which), pictures(tab, which)) != before
 
 
 def test_jupyterlabs_own_errors_are_told_apart_from_ours():
@@ -116,6 +124,6 @@ def test_the_maze_editor_in_the_report_without_a_kernel(browser, tmp_path, monke
     tab.goto((tmp_path / "report" / "04_editor.html").as_uri())
     tab.locator(".eigenlib-maze").wait_for()
     check_editor(tab)
-    assert tab.get_by_text("Explorer, drawn at map four_rooms").count() == 1
+    assert tab.locator(".eigenlib-eigenvectors canvas").count() == 4
     assert errors == []
     context.close()

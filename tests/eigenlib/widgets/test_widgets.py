@@ -21,9 +21,9 @@ WORLD = GridWorld.named("four_rooms")
 EXPLORERS = {
     "sums": (lambda: explore_sums(WORLD, step=3), "The sum of the terms", "terms up to 3, γ 0.9, start 0."),
     "spectra": (lambda: explore_spectra(WORLD), "Spectra of the Laplacian and of the SR of four_rooms", "γ 0.9."),
-    "sr": (lambda: explore_sr(WORLD, 7), "The SR of four_rooms learned in 7 episodes", "row of state 0."),
-    "eigenvectors": (explore_eigenvectors, "Eigenvector +1 of four_rooms: heat map", "eigenvector 1, sign +."),
-    "maze": (lambda: MazeEditor(WORLD), "Still picture of the maze editor", "eigenvector 1."),
+    "sr": (lambda: explore_sr(WORLD, 7), "Eigenvector 1 of four_rooms: as 7 episodes", "start fixed, seed 0."),
+    "eigenvectors": (explore_eigenvectors, "The first directions of four_rooms", "eigenvector 1, sign +1."),
+    "maze": (lambda: MazeEditor(WORLD), "The first directions of four_rooms", "eigenvector 1, sign +1."),
     "diffusion": (lambda: explore_diffusion(WORLD), "How long the walk takes", "eigenoptions, 2 options."),
     "reward": (lambda: explore_reward(WORLD, 98, 4), "Chance to reach the goal in four_rooms", "8 options, γ 0.9."),
     "dynamics": (lambda: explore_dynamics(WORLD), "Eigenvector 1 of four_rooms, calm", "γ 0.9, eigenvector 1."),
