@@ -73,7 +73,8 @@ class _Class:
         self.target, self.names, self.jobs, self.again = target, names, jobs, again
         self.settings = {"timeout": timeout, "total": total, "unsafe": unsafe}
         self.rows: dict[str, marks.Row] = {row["file"]: row for row in marks.read(target)}
-        self.order = list(dict.fromkeys([*self.rows, *names]))
+        # a call that goes on where it was stopped gives the same table as one that was not
+        self.order = list(dict.fromkeys([*({} if self.rows.keys() <= names.keys() else self.rows), *names]))
         self.code = f"{_code()} {timeout:g} {total:g}".encode()
         self.lock, self.running, self.stopping = threading.Lock(), set[subprocess.Popen](), False
         self.cores: queue.SimpleQueue[int | None] = queue.SimpleQueue()
