@@ -5,7 +5,7 @@ import csv
 import pytest
 
 from eigencourse.exercises import all_exercises
-from eigencourse.grading import marks
+from eigencourse.grading import grade, marks
 
 
 def row(file, answers, lesson="01", status="ok", passed=None):
@@ -109,3 +109,11 @@ def test_of_two_submissions_the_better_one_counts_and_it_is_said(tmp_path):
     remarks = marks.gradebook(twice, "moodle", tmp_path / "m.csv")
     assert table(tmp_path / "m.csv")[1][:2] == ["carol", "2"]
     assert len(remarks) == 2
+
+
+def test_a_call_that_goes_on_has_the_order_of_one_that_was_not_stopped(tmp_path):
+    """The second of three was done first when it was stopped; a table with others in it keeps its order."""
+    given = {name: name for name in ("ada", "bob", "cy")}
+    for stored, order in ((["bob"], ["ada", "bob", "cy"]), (["eve", "bob"], ["eve", "bob", "ada", "cy"])):
+        marks.write(tmp_path / "marks.csv", [{"file": name, "status": "ok"} for name in stored])
+        assert grade._Class(tmp_path / "marks.csv", given, 60, 600, 1, False, False).order == order

@@ -578,9 +578,10 @@ def test_a_checkpoint_of_other_shapes_is_refused(tmp_path, part):
         quiet(corridor(), SMALL_RUN, tmp_path)
 
 
-def test_what_a_killed_writer_left_goes_with_the_next_checkpoint(tmp_path):
-    """Also what one of the first edition left, whose names were others."""
-    quiet(corridor(), SMALL_RUN, tmp_path, until=50)
+@pytest.mark.parametrize("until", [50, None], ids=["unfinished", "finished"])
+def test_what_a_killed_writer_left_goes_with_the_next_run(tmp_path, until):
+    """Also what one of the first edition left, whose names were others; and where nothing is left to be trained."""
+    quiet(corridor(), SMALL_RUN, tmp_path, until=until)
     for name in ("run.json.part", "checkpoint-000000003.safetensors", "checkpoint-000000003.safetensors.part"):
         (tmp_path / name).write_bytes(b"half")
     quiet(corridor(), SMALL_RUN, tmp_path)
